@@ -1,4 +1,4 @@
-// Command tierbench-client makes load, samples the node beside a server, and prepares files to serve.
+// Command tierbench-client makes load, samples the node of a server, and prepares files to serve.
 package main
 
 import (

@@ -109,7 +109,7 @@ func begin(t *testing.T, url, state string) (residentPartsPerMillion int64) {
 // A kernel may take pages back at any moment, so that one of a few tries must succeed.
 const tries = 5
 
-func TestWarmIsWarmAndColdIsCold(t *testing.T) {
+func TestCacheStatesAreReached(t *testing.T) {
 	directory := onDisk(t)
 	writeFile(t, directory)
 	url := start(t, directory)
@@ -130,7 +130,7 @@ func TestWarmIsWarmAndColdIsCold(t *testing.T) {
 	}
 }
 
-func TestAFileIsReadAgainOnlyWhileMoreOfItStays(t *testing.T) {
+func TestFileIsReadAgainWhileCacheGrows(t *testing.T) {
 	for name, one := range map[string]struct {
 		resident []int64
 		reads    int
@@ -151,7 +151,7 @@ func TestAFileIsReadAgainOnlyWhileMoreOfItStays(t *testing.T) {
 	}
 }
 
-func TestAFileIsNotWarmedForAClientThatIsGone(t *testing.T) {
+func TestCacheWarmingStopsWithItsClient(t *testing.T) {
 	directory := onDisk(t)
 	writeFile(t, directory)
 	agent, err := New(Options{Directory: directory, Token: token, Interval: time.Second})
@@ -169,7 +169,7 @@ func TestAFileIsNotWarmedForAClientThatIsGone(t *testing.T) {
 	}
 }
 
-func TestAReadOfAColdFileShowsAtTheDevice(t *testing.T) {
+func TestColdReadIsCountedAtDevice(t *testing.T) {
 	directory := onDisk(t)
 	writeFile(t, directory)
 	url := start(t, directory)
@@ -196,7 +196,7 @@ func TestAReadOfAColdFileShowsAtTheDevice(t *testing.T) {
 	}
 }
 
-func TestRequestsThatAreRefused(t *testing.T) {
+func TestInvalidRequestsAreRefused(t *testing.T) {
 	directory := onDisk(t)
 	if err := os.Symlink("/etc", filepath.Join(directory, "way-out")); err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestNobodyIsGivenRoomForLargeHeaders(t *testing.T) {
+func TestLargeHeadersAreRefused(t *testing.T) {
 	made, err := New(Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
@@ -250,7 +250,7 @@ func TestNobodyIsGivenRoomForLargeHeaders(t *testing.T) {
 	}
 }
 
-func TestABeginWithoutAnEndStartsAgain(t *testing.T) {
+func TestBeginWithoutEndRestartsSampling(t *testing.T) {
 	url := start(t, onDisk(t))
 	for range 3 {
 		var begun map[string]*int64
@@ -273,19 +273,19 @@ func samplers() int {
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by tierbench.io/client/internal/agent.sampleRoundTrips")
 }
 
-func TestTCPIsThatOfTheServersPortsAlone(t *testing.T) {
+func TestTCPSamplesCoverOnlyServerPorts(t *testing.T) {
 	for _, ports := range []map[uint16]bool{{}, {8080: true}} {
 		agent, err := New(Options{Directory: t.TempDir(), Token: token, Ports: ports, Interval: time.Second})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if told := agent.look().tcp != nil; told != (len(ports) > 0) {
-			t.Errorf("%d ports: TCP is told of: %v", len(ports), told)
+		if sampled := agent.look().tcp != nil; sampled != (len(ports) > 0) {
+			t.Errorf("%d ports: TCP is sampled: %v", len(ports), sampled)
 		}
 	}
 }
 
-func TestSharesAreOfTheTimeBetween(t *testing.T) {
+func TestSharesCoverTheTimeBetweenSamples(t *testing.T) {
 	began := time.Now()
 	before := moment{
 		at: began, cpu: &cpuTicks{total: 1000, idle: 500, ioWait: 100}, diskRead: pointer(4096), pressure: pointer(2000),

@@ -32,7 +32,7 @@ func asks(t *testing.T, agent *Agent, part, parts int) (answered map[string]any,
 	return answered, answer.Code
 }
 
-func TestPartsWaitForOneAnother(t *testing.T) {
+func TestPartsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, opened := &Agent{options: Options{Token: token}}, make(chan int, 3)
 		join := func(part int) {
@@ -54,7 +54,7 @@ func TestPartsWaitForOneAnother(t *testing.T) {
 	})
 }
 
-func TestAPartThatDoesNotComeIsNamedAndAskedForAgain(t *testing.T) {
+func TestMissingPartIsNamedAndAwaitedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, began := &Agent{options: Options{Token: token}}, time.Now()
 		answered, status := asks(t, agent, 0, 3)
@@ -67,8 +67,8 @@ func TestAPartThatDoesNotComeIsNamedAndAskedForAgain(t *testing.T) {
 	})
 }
 
-// TestAClientWhosePatienceIsOverNamesThePart has an agent that says at once who is missing.
-func TestAClientWhosePatienceIsOverNamesThePart(t *testing.T) {
+// TestTimeoutAtBarrierNamesMissingPart has an agent that says at once who is missing.
+func TestTimeoutAtBarrierNamesMissingPart(t *testing.T) {
 	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		writer.WriteHeader(http.StatusAccepted)
 		fmt.Fprint(writer, `{"open": false, "missing": [1]}`)
@@ -80,7 +80,7 @@ func TestAClientWhosePatienceIsOverNamesThePart(t *testing.T) {
 	}
 }
 
-func TestABarrierIsForOneNumberOfParts(t *testing.T) {
+func TestBarrierIsForOneNumberOfParts(t *testing.T) {
 	made, err := New(Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestABarrierIsForOneNumberOfParts(t *testing.T) {
 	}
 }
 
-func TestOldBarriersAreForgotten(t *testing.T) {
+func TestOldBarriersAreRemoved(t *testing.T) {
 	var places barriers
 	for number := range mostBarrier + 10 {
 		if _, err := places.join(string(rune('a'+number%26))+time.Duration(number).String(), 0, 2); err != nil {
@@ -108,7 +108,7 @@ func TestOldBarriersAreForgotten(t *testing.T) {
 	}
 }
 
-func TestTheServersProcessIsFoundByItsName(t *testing.T) {
+func TestServersProcessIsFoundByItsName(t *testing.T) {
 	name, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +138,7 @@ func spin(t *testing.T, long time.Duration) {
 	}
 }
 
-func TestOfSeveralServersTheBusiestCounts(t *testing.T) {
+func TestBusiestOfSeveralServersIsReported(t *testing.T) {
 	before := map[int]process{1: {spent: 10 * time.Second}, 2: {spent: time.Second}}
 	after := map[int]process{1: {spent: 10*time.Second + 1}, 2: {spent: 2 * time.Second}, 3: {spent: time.Second / 2}}
 	if pid, took, found := busiest(before, after); pid != 2 || took != time.Second || !found {
@@ -149,7 +149,7 @@ func TestOfSeveralServersTheBusiestCounts(t *testing.T) {
 	}
 }
 
-func TestTheAgentTellsOfItsComputerAndTheServersLimit(t *testing.T) {
+func TestAgentReportsComputerAndLimitOfServer(t *testing.T) {
 	name, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-// Package agent runs beside a server: it brings the page cache into a state, and samples the node while a trial runs.
+// Package agent runs next to a server. It prepares the page cache, and samples the node while a trial runs.
 package agent
 
 import (
@@ -101,7 +101,7 @@ func read(ctx context.Context, file *os.File) error {
 	return ctx.Err()
 }
 
-// cool drops the file from the page cache. Pages that somebody is using at the moment stay, so it tries for a while.
+// cool drops the file from the page cache. Pages in use stay, so it retries for a while.
 func cool(_ context.Context, file *os.File) error {
 	for deadline := time.Now().Add(coldTimeout); ; time.Sleep(coldPause) {
 		if err := unix.Fdatasync(int(file.Fd())); err != nil {

@@ -25,7 +25,7 @@ func FuzzProc(f *testing.F) {
 	})
 }
 
-// FuzzRequests of somebody who has the token.
+// FuzzRequests sends requests with a valid token.
 func FuzzRequests(f *testing.F) {
 	for _, body := range []string{
 		`{"file":"1048576","cacheState":"Cold"}`, `{"file":"../../etc/passwd","cacheState":"Natural","senders":-1}`,
@@ -46,7 +46,7 @@ func FuzzRequests(f *testing.F) {
 		request := httptest.NewRequest(http.MethodPost, "/v1/"+path, strings.NewReader(body))
 		request.Header.Set("Authorization", "Bearer secret")
 		ctx, cancel := context.WithCancel(request.Context())
-		cancel() // nobody waits for parts that never come
+		cancel() // parts never arrive
 		answer := httptest.NewRecorder()
 		agent.Handler().ServeHTTP(answer, request.WithContext(ctx))
 		if answer.Code >= http.StatusInternalServerError && answer.Code != http.StatusServiceUnavailable {

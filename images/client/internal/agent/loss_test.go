@@ -22,8 +22,8 @@ const (
 	lossyBytes = 64 << 20 // a thousand segments of loopback's size
 )
 
-// A process of its own in a network namespace of its own: its TCP counters start at zero, and its firewall is nobody else's.
-func TestALossyDownloadShowsRetransmitsAndRoundTrips(t *testing.T) {
+// A process in its own network namespace: its TCP counters start at zero, and its firewall affects no other process.
+func TestLossyDownloadShowsRetransmitsAndRoundTrips(t *testing.T) {
 	const inside = "TIERBENCH_TEST_IN_NAMESPACE"
 	if os.Getenv(inside) != "" {
 		lossyDownload(t)
@@ -60,16 +60,16 @@ func lossyDownload(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	beside := httptest.NewServer(agent.Handler())
-	defer beside.Close()
+	agentServer := httptest.NewServer(agent.Handler())
+	defer agentServer.Close()
 
-	clean := sampleDownload(t, beside.URL)
+	clean := sampleDownload(t, agentServer.URL)
 	drop := "-A INPUT -p tcp --sport " + lossyPort + " -m statistic --mode random --probability 0.02 -j DROP"
 	if output, err := exec.Command("iptables", strings.Fields(drop)...).CombinedOutput(); err != nil {
 		t.Fatalf("iptables: %v %s", err, output)
 	}
 	began := time.Now()
-	lossy := sampleDownload(t, beside.URL)
+	lossy := sampleDownload(t, agentServer.URL)
 	took := time.Since(began)
 	if lossy.RoundTripNanoseconds == nil || lossy.RoundTripMaximumNanoseconds == nil {
 		t.Fatal("no round trip was seen")
@@ -87,7 +87,7 @@ func lossyDownload(t *testing.T) {
 		t.Errorf("round trips in %v: mean %d ns, maximum %d ns", took, mean, maximum)
 	}
 	agent.options.Ports = map[uint16]bool{1: true}
-	if elsewhere := sampleDownload(t, beside.URL); elsewhere.RoundTripNanoseconds != nil {
+	if elsewhere := sampleDownload(t, agentServer.URL); elsewhere.RoundTripNanoseconds != nil {
 		t.Error("connections of other ports count")
 	}
 }
@@ -111,7 +111,7 @@ func sampleDownload(t *testing.T, agent string) contract.ServerSample {
 		t.Fatalf("end: status %d", status)
 	}
 	if sample.TCPRetransmits == nil || sample.TCPSegmentsSent == nil {
-		t.Fatalf("the counters of TCP are not told: %+v", sample)
+		t.Fatalf("the counters of TCP are absent: %+v", sample)
 	}
 	return sample
 }

@@ -33,8 +33,8 @@ func behind(t *testing.T, folder, number, script string) {
 	})
 }
 
-// TestALateServerIsAwaited starts the gate once the agent has refused to open it.
-func TestALateServerIsAwaited(t *testing.T) {
+// TestLateServerIsAwaited starts the gate once the agent has refused to open it.
+func TestLateServerIsAwaited(t *testing.T) {
 	folder := t.TempDir()
 	made, err := New(Options{Token: token, Gates: folder})
 	if err != nil {
@@ -61,8 +61,8 @@ func TestALateServerIsAwaited(t *testing.T) {
 	shut()
 }
 
-// TestAClientThatIsNotLetInSaysWhy has an agent that refuses at once, each time.
-func TestAClientThatIsNotLetInSaysWhy(t *testing.T) {
+// TestRefusedClientReportsReason has an agent that refuses at once, each time.
+func TestRefusedClientReportsReason(t *testing.T) {
 	t.Parallel()
 	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		refuse(writer, http.StatusServiceUnavailable, agentclient.ServerNotStarted, "the port is taken")
@@ -76,7 +76,7 @@ func TestAClientThatIsNotLetInSaysWhy(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotListenHasAReason(t *testing.T) {
+func TestServerThatCannotListenReportsReason(t *testing.T) {
 	folder := t.TempDir()
 	made, err := New(Options{Token: token, Gates: folder})
 	if err != nil {
@@ -85,19 +85,19 @@ func TestAServerThatCannotListenHasAReason(t *testing.T) {
 	server := httptest.NewServer(made.Handler())
 	t.Cleanup(server.Close)
 	behind(t, folder, "1", "echo Address already in use >&2; exit 1")
-	for gate, said := range map[int]string{1: "Address already in use", 2: "no such file"} {
+	for gate, message := range map[int]string{1: "Address already in use", 2: "no such file"} {
 		var failure contract.Failure
 		status := 0
-		for deadline := time.Now().Add(timeout); !strings.Contains(failure.Message, said) && time.Now().Before(deadline); { // until the gate is there
+		for deadline := time.Now().Add(timeout); !strings.Contains(failure.Message, message) && time.Now().Before(deadline); { // until the gate is there
 			status = call(t, server.URL+"/v1/open", token, fmt.Sprintf(`{"gate":%d}`, gate), &failure)
 		}
-		if status != http.StatusServiceUnavailable || failure.Reason != agentclient.ServerNotStarted || !strings.Contains(failure.Message, said) {
+		if status != http.StatusServiceUnavailable || failure.Reason != agentclient.ServerNotStarted || !strings.Contains(failure.Message, message) {
 			t.Errorf("gate %d: status %d, %+v", gate, status, failure)
 		}
 	}
 }
 
-func TestNobodyOpensAGateWithoutTheTokenOrOneThatIsNone(t *testing.T) {
+func TestGateNeedsTokenAndValidNumber(t *testing.T) {
 	folder := t.TempDir()
 	url := start(t, folder)
 	for body, status := range map[string]int{`{"gate":0}`: http.StatusBadRequest, `{}`: http.StatusBadRequest, `{"gate":"../x"}`: http.StatusBadRequest} {

@@ -8,7 +8,7 @@ import (
 
 const firstPause = time.Millisecond // a small file has been sent long before a whole interval is over
 
-// roundTrips of the server's connections, sampled while a trial runs. Each counts for the time that it stands for, so that
+// roundTrips are those of the server's connections, sampled while a trial runs. Each has the weight of its time, so that
 // the close samples at the beginning do not weigh more than later ones.
 type roundTrips struct {
 	stop, done  chan struct{}

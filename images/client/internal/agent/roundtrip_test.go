@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestATrialFarShorterThanTheIntervalHasARoundTrip(t *testing.T) {
+func TestShortTrialHasARoundTrip(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestATrialFarShorterThanTheIntervalHasARoundTrip(t *testing.T) {
 	t.Error("no round trip was seen")
 }
 
-func TestARoundTripCountsForItsTime(t *testing.T) {
+func TestRoundTripCountsForItsTime(t *testing.T) {
 	sampler := &roundTrips{stop: make(chan struct{}), done: make(chan struct{})}
 	close(sampler.done)
 	sampler.add(time.Millisecond, time.Millisecond)

@@ -1,4 +1,4 @@
-// Package agentclient is how a client speaks with the agent beside the server.
+// Package agentclient sends the requests of a client to the agent of a server.
 package agentclient
 
 import (
@@ -26,25 +26,25 @@ const (
 	mostBytes      = 16 << 20         // of an answer
 )
 
-// Agent is the one beside the server.
+// Agent is the client of the agent of a server.
 type Agent struct {
 	url, token string
 	client     *http.Client
-	met        bool          // it has answered before
-	Timeout    time.Duration // until it answers
-	Grace      time.Duration // the same once it has
-	Opening    time.Duration // until a server listens
+	met        bool          // whether it has answered before
+	Timeout    time.Duration // for the first answer
+	Grace      time.Duration // for later answers
+	Opening    time.Duration // for a server to listen
 }
 
-// New knows the agent at url by the pin of its key, and the token that it asks for.
+// New returns a client of the agent at url. The pin identifies its key, and the token authenticates the client.
 func New(url, token, pin string) *Agent {
 	dialer := net.Dialer{Timeout: agentConnect}
 	transport := &http.Transport{DialContext: dialer.DialContext, TLSClientConfig: pinned.Client(pin), TLSHandshakeTimeout: agentHandshake}
 	return &Agent{url: url, token: token, client: &http.Client{Transport: transport}, Timeout: 30 * time.Second, Grace: 5 * time.Second, Opening: 30 * time.Second}
 }
 
-// Begin asks for the file's cache state and starts sampling. False: the agent, known before, does not answer now. The
-// first time it must: a *contract.Failure says why it did not.
+// Begin requests the cache state of the file and starts sampling. It returns false if the agent answered before, and does
+// not answer now. If it never answered, the error is a *contract.Failure.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
 	limit := a.Timeout
 	if cacheState != "Natural" {
@@ -53,8 +53,8 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 	return a.begin(ctx, limit, map[string]any{"file": file, "cacheState": cacheState})
 }
 
-// BeginTracing starts sampling without a file, and with an interval above 0 the sampling of TCP, of the connections that
-// send most, as many as there are senders.
+// BeginTracing starts sampling without a file. With an interval above 0 it also samples TCP, of as many connections as there
+// are senders: those that send most.
 func (a *Agent) BeginTracing(ctx context.Context, interval time.Duration, senders int) (bool, error) {
 	return a.begin(ctx, a.Timeout, map[string]any{"traceMilliseconds": interval.Milliseconds(), "senders": senders})
 }
@@ -72,7 +72,7 @@ func (a *Agent) begin(ctx context.Context, limit time.Duration, body any) (bool,
 	return false, a.explain(ctx, err)
 }
 
-// explain gives context.Canceled, or a *contract.Failure.
+// explain returns context.Canceled, or a *contract.Failure.
 func (a *Agent) explain(ctx context.Context, err error) error {
 	var refused *contract.Failure
 	switch {
@@ -81,18 +81,18 @@ func (a *Agent) explain(ctx context.Context, err error) error {
 	case errors.As(err, &refused):
 		return refused
 	}
-	message := fmt.Sprintf("the agent beside the server does not answer at %s: %v: does it run?", a.url, err)
+	message := fmt.Sprintf("the agent of the server does not answer at %s (%v): check whether its container runs", a.url, err)
 	return &contract.Failure{Reason: "AgentUnreachable", Message: message}
 }
 
-// Ending is what the agent saw of a trial.
+// Ending is what the agent measured in a trial.
 type Ending struct {
 	contract.ServerSample
 	TCP   *contract.TCPActivity `json:"tcp,omitempty"`
 	Trace string                `json:"trace,omitempty"`
 }
 
-// End stops sampling; nil if the agent does not answer: that never spoils a trial.
+// End stops sampling. It returns nil if the agent does not answer, as a trial does not fail for this.
 func (a *Agent) End(ctx context.Context) *contract.ServerSample {
 	ending := a.EndTracing(ctx)
 	if ending == nil {
@@ -101,7 +101,7 @@ func (a *Agent) End(ctx context.Context) *contract.ServerSample {
 	return &ending.ServerSample
 }
 
-// EndTracing is the same, with what TCP did if that was asked for.
+// EndTracing stops sampling, and returns the samples of TCP if tracing was requested.
 func (a *Agent) EndTracing(ctx context.Context) *Ending {
 	ending := &Ending{}
 	if err := a.persist(ctx, "end", a.Grace, nil, ending); err != nil {
@@ -110,8 +110,8 @@ func (a *Agent) EndTracing(ctx context.Context) *Ending {
 	return ending
 }
 
-// Meet waits until all parts have come to a barrier, or timeout is at an end. The agent may have been restarted
-// meanwhile: asking again joins again.
+// Meet waits until all parts have reached a barrier, or until the timeout. A repeated request joins again, so the agent may
+// restart.
 func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, timeout time.Duration) error {
 	body := map[string]any{"name": barrier, "part": part, "parts": parts}
 	var answer struct {
@@ -129,14 +129,14 @@ func (a *Agent) Meet(ctx context.Context, barrier string, part, parts int, timeo
 		case err == nil && answer.Open:
 			return nil
 		case time.Now().After(deadline):
-			message := fmt.Sprintf("of %d parts of the client, %v did not come to %s within %v: see the events of their pods", parts, answer.Missing, barrier, timeout)
+			message := fmt.Sprintf("%[2]v of %[1]d parts of the client did not reach %[3]s within %[4]v: see the events of their pods", parts, answer.Missing, barrier, timeout)
 			return &contract.Failure{Reason: "BarrierTimedOut", Message: message}
 		}
 	}
 	return nil
 }
 
-// persist asks until it is answered, or timeout is at an end; a single request may take as long as limit says.
+// persist retries a request until it is answered, or until the timeout. limit is the timeout of one request.
 func (a *Agent) persist(ctx context.Context, action string, limit time.Duration, body, answer any) error {
 	for deadline := time.Now().Add(a.Timeout); ; {
 		limited, cancel := context.WithTimeout(ctx, limit)
@@ -162,7 +162,7 @@ func (a *Agent) call(ctx context.Context, action string, body, answer any) error
 	return json.Unmarshal(content, answer)
 }
 
-// post gives an answer that is not read yet; a *contract.Failure is the agent's refusal.
+// post returns a response with an unread body. A refusal of the agent is a *contract.Failure.
 func (a *Agent) post(ctx context.Context, action string, body any) (*http.Response, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {

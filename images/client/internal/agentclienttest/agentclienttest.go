@@ -1,4 +1,4 @@
-// Package agentclienttest starts what answers as an agent does.
+// Package agentclienttest starts servers that answer like an agent.
 package agentclienttest
 
 import (
@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/pinned"
 )
 
-// Serve answers over TLS until the test ends; the pin is that of its key.
+// Serve serves the handler over TLS until the test ends. The pin identifies its key.
 func Serve(t *testing.T, handler http.Handler) (url, pin string) {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

@@ -1,5 +1,5 @@
-// Package broker makes the load of publishers and subscribers, trial after trial, and counts what becomes of it. How a broker
-// is spoken to is a Driver's.
+// Package broker makes the load of publishers and subscribers, trial after trial, and counts messages. A Driver implements
+// the protocol of the broker.
 package broker
 
 import (
@@ -10,33 +10,33 @@ import (
 	"tierbench.io/client/internal/tcpinfo"
 )
 
-// Driver speaks with one broker.
+// Driver makes connections to one broker.
 type Driver interface {
-	// Connect makes a connection of its own. Its error is a *contract.Failure if a second try cannot mend it.
+	// Connect makes a new connection. Its error is a *contract.Failure if a retry cannot succeed.
 	Connect(ctx context.Context, name string, events Events) (Connection, error)
 }
 
-// Events are what a connection tells while it is used. They come from goroutines of its own, one at a time each.
+// Events are callbacks of a connection. Each is called by one goroutine of the connection at a time.
 type Events struct {
 	Acknowledged func(number uint64) // the broker has taken a message
 }
 
-// Connection is one publisher's or subscriber's.
+// Connection is the connection of one publisher or subscriber.
 type Connection interface {
-	// Subscribe returns once the broker has agreed; messages are valid until arrived returns. They came at `at`:
-	// when they are given on, as an application would have them.
+	// Subscribe returns when the broker has confirmed. A message is valid until arrived returns. `at` is the time at which
+	// an application would receive it.
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
-	// Prepare returns once messages to a topic can leave without any more ado. A topic that nobody reads, alone, ends with
-	// this connection.
+	// Prepare returns when messages to a topic can be sent without further requests. A topic without subscribers, alone,
+	// is deleted with this connection.
 	Prepare(ctx context.Context, topic string, alone bool) error
-	// Publish hands a message over. It must not be changed before it has come back, or been given up.
+	// Publish sends a message. The message must not change before it has come back, or counts as lost.
 	Publish(topic string, number uint64, message []byte) error
-	// Confirm returns once the broker has taken everything that was published since Prepare, of a delivery without
-	// acknowledgements. Its error says that nobody can know.
+	// Confirm returns when the broker has received all messages since Prepare, for a delivery without acknowledgements. An
+	// error means that this is unknown.
 	Confirm(ctx context.Context) error
-	// Connected says whether the connection is usable at present; one that broke off is made anew meanwhile.
+	// Connected reports whether the connection is usable. A broken connection reconnects by itself.
 	Connected() bool
-	// Statistics are the caller's own.
+	// Statistics returns a copy.
 	Statistics() Statistics
 	Close()
 }

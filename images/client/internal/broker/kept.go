@@ -9,7 +9,7 @@ import (
 
 const reconnectPause = 10 * time.Millisecond
 
-// counted is a connection whose statistics are those of the trial under way.
+// counted is a connection with the statistics of the current trial.
 type counted struct {
 	Connection
 	before Statistics // of earlier trials
@@ -17,7 +17,7 @@ type counted struct {
 
 func (c *counted) Statistics() Statistics { return c.Connection.Statistics().since(c.before) }
 
-// open gives the pairs of a trial, those that were kept or else new ones, and whether they are new.
+// open returns the pairs of a trial, kept or new ones, and whether they are new.
 func (t *Target) open(ctx context.Context, name string, started time.Time) (pairs []*pair, fresh bool, err error) {
 	if t.kept == nil {
 		pairs, err = connectAll(ctx, t.Options, name, t.first, started)
@@ -26,7 +26,7 @@ func (t *Target) open(ctx context.Context, name string, started time.Time) (pair
 	return t.kept, false, each(t.kept, func(one *pair) error { return one.reset(ctx, t.first, started) })
 }
 
-// rest ends a trial's exchange, before its tallies are read.
+// finish ends the exchange of a trial, before its tallies are read.
 func (t *Target) finish(ctx context.Context, pairs []*pair) {
 	if !t.Options.Keeps {
 		closeAll(ctx, pairs)
@@ -39,7 +39,7 @@ func (t *Target) finish(ctx context.Context, pairs []*pair) {
 	}
 }
 
-// leave keeps the pairs of a good trial, if any are kept. The messages of the next one have numbers of their own.
+// leave keeps the pairs of a good trial if connections are kept. The numbers of messages continue in the next trial.
 func (t *Target) leave(ctx context.Context, pairs []*pair, good bool) {
 	t.kept = nil
 	if !t.Options.Keeps {
@@ -61,34 +61,34 @@ func (t *Target) leave(ctx context.Context, pairs []*pair, good bool) {
 	t.kept = pairs
 }
 
-// Close ends what was kept.
+// Close closes the kept pairs.
 func (t *Target) Close(ctx context.Context) {
 	closeAll(ctx, t.kept)
 	t.kept = nil
 }
 
-// rest hears nothing until the next trial.
+// pause ignores all messages until the next trial.
 func (p *pair) pause() {
 	p.gate.Lock()
 	defer p.gate.Unlock()
 	p.shut = true
 }
 
-// settle ends a trial: what befalls its connections from now on is the next one's.
+// snapshot ends a trial. Later statistics of its connections count for the next trial.
 func (p *pair) snapshot() {
 	for _, one := range p.connections {
 		one.before = one.Connection.Statistics()
 	}
 }
 
-// renew begins a trial with connections of an earlier one, once all of them stand.
+// reset begins a trial with the connections of an earlier one, when all of them are connected.
 func (p *pair) reset(ctx context.Context, first uint64, start time.Time) error {
 	counts, err := newTally(p.options, first, start)
 	if err != nil {
 		return err
 	}
 	for _, one := range p.connections {
-		one.before.Wire = one.Connection.Statistics().Wire // what keeps it alive meanwhile is no trial's
+		one.before.Wire = one.Connection.Statistics().Wire // keep-alive packets between trials do not count
 	}
 	p.gate.Lock()
 	p.tally, p.shut = counts, false

@@ -41,7 +41,7 @@ func TestConnectionsAreKeptFromTrialToTrial(t *testing.T) {
 	}
 }
 
-func TestWhatComesOfAnEarlierTrialIsNotCounted(t *testing.T) {
+func TestMessagesOfEarlierTrialsAreNotCounted(t *testing.T) {
 	target, driver := keeping(t)
 	run(t, target, 1)
 	old := bytes.Clone(target.Options.Content.Content(49))
@@ -57,7 +57,7 @@ func TestWhatComesOfAnEarlierTrialIsNotCounted(t *testing.T) {
 	}
 }
 
-func TestATrialThatFailedKeepsNothing(t *testing.T) {
+func TestFailedTrialKeepsNoConnections(t *testing.T) {
 	t.Parallel()
 	target, driver := keeping(t)
 	run(t, target, 1)

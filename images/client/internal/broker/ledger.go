@@ -35,17 +35,17 @@ type slot struct {
 	buffer           []byte
 }
 
-// limits are how many of a publisher's messages may be under way, and without acknowledgement (0: any number).
+// limits are the maximum numbers of messages of a publisher in flight, and unacknowledged (0: unlimited).
 type limits struct{ inFlight, unacknowledged int }
 
-// ledger is one publisher's: what was sent, what came back, and how many messages may be under way.
+// ledger counts the messages of one publisher: sent, received, and in flight.
 type ledger struct {
 	mutex          sync.Mutex
 	start          time.Time
 	width          int // bytes of the number that fit into a message
 	limits         limits
 	answered       bool // whether the broker acknowledges
-	alone          bool // whether nobody receives: messages are under way until they are acknowledged
+	alone          bool // without subscribers: messages are in flight until they are acknowledged
 	slots          []slot
 	first          uint64 // number of the first message: what comes of those before it is not counted
 	next           uint64 // number of the next message
@@ -63,8 +63,8 @@ type ledger struct {
 	series         *series
 }
 
-// newLedger is for messages of at least so many bytes, numbered from the first on; answered says that the broker
-// acknowledges each, alone that nobody receives them.
+// newLedger returns a ledger for messages of at least size bytes, numbered from first. answered means that the broker
+// acknowledges each message, alone that there are no subscribers.
 func newLedger(start time.Time, first uint64, size int, limits limits, answered, alone bool) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.inFlight-1)))
 	made := &ledger{
@@ -79,7 +79,7 @@ func newLedger(start time.Time, first uint64, size int, limits limits, answered,
 
 func (l *ledger) now() time.Duration { return time.Since(l.start) }
 
-// acquire waits until a message more may be under way.
+// acquire waits until another message may be in flight.
 func (l *ledger) acquire(ctx context.Context) error {
 	for {
 		l.mutex.Lock()
@@ -96,14 +96,14 @@ func (l *ledger) acquire(ctx context.Context) error {
 	}
 }
 
-// upcoming is the number of the next message.
+// upcoming returns the number of the next message.
 func (l *ledger) upcoming() uint64 {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.next
 }
 
-// send books a message that leaves now, and gives its number and a buffer that nobody else uses. 0 intended: now.
+// send records a message that is sent now. It returns its number and its slot with a buffer. An intended time of 0 is now.
 func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -126,7 +126,7 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 		l.unacknowledged++
 	}
 	if l.alone && !l.answered {
-		one.state = done // nobody says any more of it
+		one.state = done // there will be no event for it
 	} else {
 		l.inFlight++
 	}
@@ -135,7 +135,7 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 	return one.number, one
 }
 
-// settle counts a slot that is used anew, or at the end; what was given up may still be read by the connection.
+// settle counts a slot before its reuse, or at the end. The connection may still read the buffer of a lost message.
 func (l *ledger) settle(one *slot) {
 	if one.acknowledged && one.state != done && !l.alone {
 		l.counts.AcknowledgedLost++
@@ -146,14 +146,14 @@ func (l *ledger) settle(one *slot) {
 	one.acknowledged = false
 }
 
-// write puts a message's number into its first bytes.
+// write writes the number of a message into its first bytes.
 func (l *ledger) write(number uint64, message []byte) {
 	var bytes [numberBytes]byte
 	binary.BigEndian.PutUint64(bytes[:], number)
 	copy(message, bytes[numberBytes-l.width:])
 }
 
-// read finds the number of a message: of all that its bytes could mean, the newest that was sent.
+// read returns the number of a message: the newest sent one that its bytes can mean.
 func (l *ledger) read(message []byte) uint64 {
 	var bytes [numberBytes]byte
 	copy(bytes[numberBytes-l.width:], message[:l.width])
@@ -258,7 +258,7 @@ func (l *ledger) confirm(bytes int64) {
 	l.counts.Acknowledged, l.counts.AcknowledgedBytes, l.lastCome = l.counts.Sent, bytes, l.now()
 }
 
-// forget no longer awaits a message's acknowledgement.
+// forget stops waiting for the acknowledgement of a message.
 func (l *ledger) forget(one *slot) {
 	if one.unacknowledged {
 		one.unacknowledged = false
@@ -266,7 +266,7 @@ func (l *ledger) forget(one *slot) {
 	}
 }
 
-// finish books that nothing more is to come of a message.
+// finish records that a message is complete.
 func (l *ledger) finish(one *slot, now time.Duration) {
 	if one.state == pending {
 		l.inFlight--
@@ -275,14 +275,14 @@ func (l *ledger) finish(one *slot, now time.Duration) {
 	l.progress, l.lastCome = now, now
 }
 
-// log keeps how the load went on, by the bucket of an operation's time.
+// log records the bucket of an operation's time, for the detection of a steady state.
 func (l *ledger) log(bucket int) {
 	if l.series.add(int64(bucket)) {
 		l.series.seal(l.take())
 	}
 }
 
-// fail books errors of a cause.
+// fail counts errors by cause.
 func (l *ledger) fail(cause string, number int64) {
 	if l.counts.ErrorCauses == nil {
 		l.counts.ErrorCauses = map[string]int64{}
@@ -291,14 +291,15 @@ func (l *ledger) fail(cause string, number int64) {
 	l.counts.ErrorCauses[cause] += number
 }
 
-// corrupt books a message that cannot be read, or is not what was sent.
+// corrupt counts a message that cannot be decoded, or differs from the sent one.
 func (l *ledger) corrupt() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.fail(contract.Corrupt, 1)
 }
 
-// expire gives up all messages under way if none has come for so long; it says whether there is still something to wait for.
+// expire counts all messages in flight as lost if none has arrived within the timeout. It reports whether messages are still
+// awaited.
 func (l *ledger) expire(timeout time.Duration) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -323,7 +324,7 @@ func (l *ledger) signal() {
 	}
 }
 
-// drain waits until nothing is under way.
+// drain waits until no message is in flight.
 func (l *ledger) drain(ctx context.Context, timeout time.Duration) {
 	for ctx.Err() == nil && l.expire(timeout) {
 		select {
@@ -334,8 +335,8 @@ func (l *ledger) drain(ctx context.Context, timeout time.Duration) {
 	}
 }
 
-// close settles every message, and gives the counts and when the last message came, or was acknowledged if nobody receives;
-// or was sent if none did.
+// close settles all messages. It returns the counts, and the time at which the last message arrived: without subscribers the
+// time of the last acknowledgement, and without both the time of the last send.
 func (l *ledger) close() (contract.Exchange, time.Duration) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -44,7 +44,7 @@ func TestCopiesAndDisorderAreCounted(t *testing.T) {
 	}
 }
 
-func TestNumbersOfTwoBytesRepeatAndAreToldApart(t *testing.T) {
+func TestTwoByteNumbersAreDistinguishedAfterWraparound(t *testing.T) {
 	made, send := books(2, 500)
 	var waiting [][]byte
 	const total = 200_000
@@ -64,7 +64,7 @@ func TestNumbersOfTwoBytesRepeatAndAreToldApart(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
+func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
 	made, send := books(100, 2)
 	_, late := send()
 	number, _ := send()
@@ -73,7 +73,7 @@ func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
 		t.Error("given up too early")
 	}
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
-		t.Error("a third message may be under way")
+		t.Error("a third message may be in flight")
 	}
 	made.expire(0)
 	if err := made.acquire(context.Background()); err != nil {
@@ -86,7 +86,7 @@ func TestWhatDoesNotComeIsLostAndFreesTheWindow(t *testing.T) {
 	}
 }
 
-func TestAnAcknowledgementThatNeverComesIsAnError(t *testing.T) {
+func TestMissingAcknowledgementIsAnError(t *testing.T) {
 	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10}, true, false)
 	number, _ := made.send(0, never)
 	made.send(0, never)
@@ -96,7 +96,7 @@ func TestAnAcknowledgementThatNeverComesIsAnError(t *testing.T) {
 	}
 }
 
-func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
+func TestRoundTripCountsFromTheIntendedTime(t *testing.T) {
 	made := newLedger(time.Now().Add(-time.Second), 0, 100, limits{inFlight: 10}, false, false)
 	number, _ := made.send(time.Millisecond, 10*time.Millisecond)
 	message := make([]byte, 100)
@@ -111,7 +111,7 @@ func TestARoundTripCountsFromTheIntendedTime(t *testing.T) {
 	}
 }
 
-func TestAForeignNumberIsCorrupt(t *testing.T) {
+func TestUnknownMessageNumberIsCorrupt(t *testing.T) {
 	made, send := books(100, 10)
 	_, message := send()
 	message[0] = 1
@@ -127,7 +127,7 @@ func canceled() context.Context {
 	return ctx
 }
 
-func TestAPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
+func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10, unacknowledged: 1}, true, false)
 	number, _ := made.send(0, never)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
@@ -144,12 +144,12 @@ func TestAPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyReceivesIsUnderWayUntilItIsAcknowledged(t *testing.T) {
+func TestMessageWithoutSubscriberIsInFlightUntilAcknowledged(t *testing.T) {
 	made := newLedger(time.Now(), 0, 100, limits{inFlight: 1}, true, true)
 	number, slot := made.send(0, never)
 	slot.buffer = make([]byte, 100)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
-		t.Error("a second message may be under way")
+		t.Error("a second message may be in flight")
 	}
 	made.acknowledge(number)
 	if err := made.acquire(context.Background()); err != nil {

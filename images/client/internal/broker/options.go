@@ -12,7 +12,7 @@ import (
 type Role string
 
 // Roles: both sides of each pair, the publisher of each and the subscriber that its messages come back to, the
-// subscriber that sends them back, or a publisher that nobody subscribes to.
+// subscriber that sends them back, or a publisher without subscribers.
 const (
 	Both      Role = "Both"
 	Publisher Role = "Publisher"
@@ -38,12 +38,12 @@ type Options struct {
 	Compression     string
 	Encryption      string
 	Key             []byte
-	InFlight        int                // messages of a publisher under way at once: the pace of a closed loop, the window of an open one
-	Unacknowledged  int                // messages of a publisher without acknowledgement: its pace, if that is not 0
+	InFlight        int                // messages of a publisher in flight: the pace of a closed loop, the window of an open one
+	Unacknowledged  int                // unacknowledged messages of a publisher: its pace, if not 0
 	Interval        time.Duration      // between messages of a publisher; 0 for a closed loop
 	Messages        int64              // of each publisher, or
 	Duration        time.Duration      // of the load
-	DeliveryTimeout time.Duration      // for messages under way
+	DeliveryTimeout time.Duration      // for messages in flight
 	Ready           time.Duration      // for the broker, and for other parts
 	Agent           *agentclient.Agent // nil without
 	Barrier         string

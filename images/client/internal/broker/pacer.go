@@ -16,7 +16,7 @@ import (
 const readings = 5
 
 // pacer wakes at given times by a timerfd that the runtime's poller waits for: the runtime's own timers fire half a
-// millisecond late, more than a round trip takes. The timerfd is not read: setting it anew takes back what it had to say.
+// millisecond late, more than a round trip takes. The timerfd is not read: setting it again discards its expiration.
 type pacer struct {
 	file  *os.File
 	ready syscall.RawConn
@@ -44,7 +44,7 @@ func newPacer(ctx context.Context, base time.Time) (*pacer, error) {
 	return &pacer{file, ready, base, at, stop}, nil
 }
 
-// clockAt is what the kernel's clock said at base: the best of several readings, for this one may be interrupted.
+// clockAt returns the kernel's clock at base: the best of several readings, as this one may be interrupted.
 func clockAt(base time.Time) (int64, error) {
 	var at int64
 	narrowest := time.Duration(math.MaxInt64)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestAPacerIsNeverEarly(t *testing.T) {
+func TestPacerIsNeverEarly(t *testing.T) {
 	base := time.Now()
 	made, err := newPacer(context.Background(), base)
 	if err != nil {
@@ -25,7 +25,7 @@ func TestAPacerIsNeverEarly(t *testing.T) {
 	}
 }
 
-func TestAPacerEndsWithItsContext(t *testing.T) {
+func TestPacerEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	made, err := newPacer(ctx, time.Now())
 	if err != nil {

@@ -25,8 +25,8 @@ type pair struct {
 	topic       string // of the messages
 	connections []*counted
 	publisher   Connection
-	gate        sync.RWMutex // what a connection hears goes through it
-	shut        bool         // between two trials nothing is heard
+	gate        sync.RWMutex // guards the callbacks of connections
+	shut        bool         // between two trials callbacks are ignored
 	once        sync.Once
 }
 
@@ -121,7 +121,7 @@ func (p *pair) echo(ctx context.Context, name string) error {
 	})
 }
 
-// hears says whether what a connection tells is of a trial; then the gate is to be unlocked.
+// accepts reports whether a callback belongs to a trial. If so, the caller must unlock the gate.
 func (p *pair) accepts() bool {
 	p.gate.RLock()
 	if p.shut {
@@ -131,7 +131,7 @@ func (p *pair) accepts() bool {
 	return true
 }
 
-// reads says whether a message of a trial can be decoded.
+// decode reports whether a message of a trial can be decoded.
 func (p *pair) decode(message []byte) bool {
 	if !p.accepts() {
 		return false
@@ -164,7 +164,7 @@ func (p *pair) arrived(message []byte, at time.Time) {
 	p.ledger.arrive(plain, at)
 }
 
-// isValid says whether a message has the content of its number.
+// isValid reports whether a message has the content of its number.
 func (p *pair) isValid(plain []byte) bool {
 	wanted := p.options.Content.Content(0)
 	if len(plain) <= numberBytes {
@@ -186,8 +186,8 @@ func (p *pair) load(ctx context.Context) error {
 	return err
 }
 
-// sendAll sends all messages, in an open loop by the pacer's clock, and waits for what is under way. What was due before
-// the end and could not be sent is owed.
+// sendAll sends all messages, in an open loop by the clock of the pacer, and waits for those in flight. It records messages
+// that were due before the end and could not be sent.
 func (p *pair) sendAll(ctx context.Context) error {
 	pacer, err := p.pacer(ctx)
 	if err != nil {
@@ -232,7 +232,7 @@ func (p *pair) confirm(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, p.options.DeliveryTimeout)
 	defer cancel()
 	if err := p.publisher.Confirm(limit); err != nil {
-		message := fmt.Sprintf("nobody knows what the broker took of the messages: %v: see its log", err)
+		message := fmt.Sprintf("it is unknown which messages the broker received (%v): see its log", err)
 		return &contract.Failure{Reason: "Unconfirmed", Message: message}
 	}
 	p.ledger.confirm(p.plain)
@@ -277,7 +277,7 @@ func (p *pair) pacer(ctx context.Context) (*pacer, error) {
 	return newPacer(ctx, p.ledger.start)
 }
 
-// watch gives up what does not come back, so that a publisher that waits for credit goes on, and ends a load whose
+// watch counts missing messages as lost, so that a publisher that waits for credit continues. It ends a load whose
 // connections stay broken.
 func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 	stood := time.Now()
@@ -292,7 +292,7 @@ func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 }
 
 func (p *pair) broken() *contract.Failure {
-	message := fmt.Sprintf("the connection broke off, and none could be made for %v: see the broker's log", p.options.DeliveryTimeout)
+	message := fmt.Sprintf("the connection broke, and no reconnect succeeded for %v: see the broker's log", p.options.DeliveryTimeout)
 	return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
 }
 

@@ -49,7 +49,7 @@ func paired(t *testing.T, options *Options) *pair {
 	return made
 }
 
-func TestWhatWasDueAndNotSentIsOwed(t *testing.T) {
+func TestUnsentDueMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	const due, interval = 200, 5 * time.Millisecond
 	made := paired(t, &Options{InFlight: 3, Interval: interval, Duration: due * interval, DeliveryTimeout: 2 * due * interval})
@@ -62,7 +62,7 @@ func TestWhatWasDueAndNotSentIsOwed(t *testing.T) {
 	}
 }
 
-func TestPairsBeginAtPhasesOfTheirOwn(t *testing.T) {
+func TestPairsBeginAtDifferentPhases(t *testing.T) {
 	const interval = time.Second
 	quarters := map[time.Duration]int{}
 	for number := range 100 {
@@ -106,7 +106,7 @@ func TestEachMessageHasTheContentOfItsNumber(t *testing.T) {
 	}
 }
 
-func TestOwnMessagesAreSentInTurnBehindTheirNumbers(t *testing.T) {
+func TestOwnMessagesFollowTheirNumbersInOrder(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a": "message a", "b": "the message b is longer"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {

@@ -9,7 +9,7 @@ const (
 	leastBatches   = 40  // for a verdict
 )
 
-// series is how a pair's round trips went on: the logarithms' sums of batches of as many operations each, and the
+// series is the course of a pair's round trips: the logarithms' sums of batches of as many operations each, and the
 // distributions of each segment of batches. It is of bounded size however long it is.
 type series struct {
 	size     int // operations of a batch

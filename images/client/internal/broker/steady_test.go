@@ -28,7 +28,7 @@ func ramp(until int) func(int) float64 {
 	return func(number int) float64 { return 100 + 900*max(0, 1-float64(number)/float64(until)) }
 }
 
-func TestARampIsLeftOut(t *testing.T) {
+func TestRampIsExcluded(t *testing.T) {
 	for _, operations := range []int{400, 4000, 100_000} {
 		until := operations / 5
 		made := recorded(1, operations, ramp(until))
@@ -48,7 +48,7 @@ func TestARampIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestAFlatSeriesIsSteady(t *testing.T) {
+func TestFlatSeriesIsSteady(t *testing.T) {
 	for seed := range uint64(20) {
 		if _, steady := warmUp([]*series{recorded(seed, 5000, flat)}); steady == nil || !*steady {
 			t.Errorf("seed %d: %v", seed, steady)
@@ -56,7 +56,7 @@ func TestAFlatSeriesIsSteady(t *testing.T) {
 	}
 }
 
-func TestAStallIsNoTrend(t *testing.T) {
+func TestStallIsNotATrend(t *testing.T) {
 	stalls := func(number int) float64 {
 		if number == 3000 {
 			return 10_000
@@ -68,19 +68,19 @@ func TestAStallIsNoTrend(t *testing.T) {
 	}
 }
 
-func TestASeriesThatNeverSettlesIsNotSteadyAndKeepsAll(t *testing.T) {
+func TestUnsteadySeriesKeepsAllOperations(t *testing.T) {
 	growing := func(number int) float64 { return 100 + float64(number) }
 	if before, steady := warmUp([]*series{recorded(1, 5000, growing)}); steady == nil || *steady || before != 0 {
 		t.Errorf("%d, %v", before, steady)
 	}
 }
 
-func TestFewOperationsTellNothing(t *testing.T) {
+func TestFewOperationsAreNotSteady(t *testing.T) {
 	if before, steady := warmUp([]*series{recorded(1, 199, ramp(50))}); steady != nil || before != 0 {
 		t.Errorf("%d, %v", before, steady)
 	}
 	if before, steady := warmUp(nil); steady != nil || before != 0 {
-		t.Errorf("%d, %v of nobody", before, steady)
+		t.Errorf("%d, %v without round trips", before, steady)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestPairsOfDifferentLengthsAreOneSeries(t *testing.T) {
 	}
 }
 
-func TestALongSeriesStaysSmall(t *testing.T) {
+func TestLongSeriesUsesBoundedMemory(t *testing.T) {
 	made := recorded(1, 1_000_000, flat)
 	if len(made.sums) >= mostBatches || len(made.segments) > mostBatches/segmentBatches {
 		t.Errorf("%d batches, %d segments", len(made.sums), len(made.segments))

@@ -13,8 +13,8 @@ import (
 	"tierbench.io/client/internal/rusage"
 )
 
-// How long parts wait for one another. A pod may have to pull its image, and a load takes as long as it takes: whoever started
-// the parts ends those that wait for one that was lost.
+// How long parts wait for each other. A pod may have to pull its image, and a load has no time limit. The operator ends parts
+// that wait for a lost one.
 const (
 	untilStart = 10 * time.Minute
 	untilEnd   = 24 * time.Hour

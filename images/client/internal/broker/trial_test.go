@@ -98,7 +98,7 @@ func agentOf(t *testing.T, kept *diary) *agentclient.Agent {
 	return agentclient.New(url, "token", pin)
 }
 
-func TestWhatIsSampledIsTheLoadAlone(t *testing.T) {
+func TestOnlyTheLoadIsSampled(t *testing.T) {
 	t.Parallel()
 	kept := &diary{}
 	report := &reported{}

@@ -35,17 +35,17 @@ func (l warmingLink) Publish(_ string, _ uint64, message []byte) error {
 	return nil
 }
 
-func TestABrokerIsWarmedUntilItsRoundTripsNoLongerFall(t *testing.T) {
+func TestBrokerIsWarmedUntilRoundTripsAreStable(t *testing.T) {
 	for name, test := range map[string]struct {
 		falls  int // rounds in which a round trip is a tenth shorter than in the one before
 		most   int
 		rounds int
 	}{
-		"warm at once":        {0, 20, 1 + warmVain},
-		"warm at last":        {2, 20, 3 + warmVain},
-		"as long as it may":   {99, 20, 20},
-		"no longer than said": {99, 2, 2},
-		"not at all":          {99, 0, 0},
+		"warm at once":             {0, 20, 1 + warmVain},
+		"warm at last":             {2, 20, 3 + warmVain},
+		"as long as it may":        {99, 20, 20},
+		"no longer than the limit": {99, 2, 2},
+		"not at all":               {99, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

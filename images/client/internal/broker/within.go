@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// closeTimeout is how long a program that was told to end tries to end its connections well: a pod has 2 s.
+// closeTimeout is the time that a terminating program takes to close its connections. A pod has 2 s.
 const closeTimeout = time.Second
 
-// within returns when work has ended, or a time after ctx: a broker that neither takes nor answers anything holds nobody.
+// within returns when work has ended, or some time after ctx is done. A broker that does not answer cannot block it.
 // It says whether the work has ended.
 func within(ctx context.Context, grace time.Duration, work func()) bool {
 	ended := make(chan struct{})

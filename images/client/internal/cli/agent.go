@@ -19,7 +19,7 @@ func agentCommand() *cobra.Command {
 	var port, sample int
 	command := &cobra.Command{
 		Use:   "agent --token-file FILE --key-file FILE",
-		Short: "Sample page cache, disk, CPU and TCP beside a server, while a client's trials run",
+		Short: "Sample page cache, disk, CPU and TCP of the node of a server while trials run",
 		Long: `Runs in the pod of a server. When a client begins a trial, the agent brings the served file into the cache state
 asked for; when the client ends it, the agent tells what node and network did meanwhile. TCP retransmits and segments are
 those of the network namespace: with hostNetwork, of the whole node. It speaks TLS with a key that its clients know.`,

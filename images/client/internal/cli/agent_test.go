@@ -22,8 +22,8 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// besides are the flags that name an agent with these options, and with what is around its answers.
-func besides(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
+// agentFlags are the flags that name an agent with these options, and with what is around its answers.
+func agentFlags(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
 	t.Helper()
 	options.Token, options.Interval = "secret", 10*time.Millisecond
 	made, err := agent.New(options)
@@ -73,7 +73,7 @@ func keyFile(t *testing.T) (path, pin string) {
 	return path, pinned.Of(public)
 }
 
-func TestAnAgentNeedsATokenAndAKey(t *testing.T) {
+func TestAgentNeedsATokenAndAKey(t *testing.T) {
 	token, empty := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "token")
 	write(t, token, "secret")
 	write(t, empty, " \n")
@@ -85,8 +85,8 @@ func TestAnAgentNeedsATokenAndAKey(t *testing.T) {
 	}
 }
 
-// TestAnAgentServesAtItsAddressUntilItIsTold knows the agent by its key, and finds it at no other address.
-func TestAnAgentServesAtItsAddressUntilItIsTold(t *testing.T) {
+// TestAgentServesUntilTermination knows the agent by its key, and finds it at no other address.
+func TestAgentServesUntilTermination(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, token, "secret")
 	file, pin := keyFile(t)

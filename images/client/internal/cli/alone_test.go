@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// paces of publishers that nobody subscribes to, by delivery.
+// paces of publishers without subscribers, by delivery.
 var alonePaces = map[string]string{"AtMostOnce": "--as-fast-as-possible", "AtLeastOnce": "--unacknowledged=1", "ExactlyOnce": "--unacknowledged=4"}
 
 // publishesAlone counts what the broker says that it has taken, and nothing that only subscribers would tell.
@@ -33,12 +33,12 @@ func publishesAlone(t *testing.T, arguments func(tls string, more ...string) []s
 	}
 }
 
-func TestPublishingAlone(t *testing.T) {
+func TestPublishingWithoutSubscribers(t *testing.T) {
 	t.Parallel()
 	publishesAlone(t, startMosquitto(t, later).arguments, "AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 }
 
-func TestAPaceOfAcknowledgementsLosesNothing(t *testing.T) {
+func TestPaceOfAcknowledgementsLosesNothing(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
@@ -49,11 +49,11 @@ func TestAPaceOfAcknowledgementsLosesNothing(t *testing.T) {
 	}
 }
 
-func TestStrikeUnacknowledgedMessagesAreNotTakenForSent(t *testing.T) {
+func TestStrikeUnacknowledgedMessagesDoNotCountAsSent(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	said := broker.struck(t, broker.load(400_000, "--role=Alone", "--delivery=AtMostOnce", "--as-fast-as-possible", "--size=100", patient), func() { broker.restart(t) })
-	if trial := said.only(t); trial.Outcome != contract.Failed || trial.Failure.Reason != "Unconfirmed" || trial.Exchange.Acknowledged != 0 {
+	outcome := broker.struck(t, broker.load(400_000, "--role=Alone", "--delivery=AtMostOnce", "--as-fast-as-possible", "--size=100", patient), func() { broker.restart(t) })
+	if trial := outcome.only(t); trial.Outcome != contract.Failed || trial.Failure.Reason != "Unconfirmed" || trial.Exchange.Acknowledged != 0 {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Exchange)
 	}
 }
@@ -67,7 +67,7 @@ func kafkaAlone(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-func TestAPaceThatNothingCanKeepIsRefused(t *testing.T) {
+func TestImpossiblePaceIsRefused(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for says, wrong := range map[string][]string{

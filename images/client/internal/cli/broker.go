@@ -56,9 +56,9 @@ func brokerCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "broker --url mqtt://HOST:PORT|kafka://HOST:PORT",
 		Short: "Publish and receive through a broker, trial after trial, and measure each",
-		Long: `Publishes messages to a broker and receives them again, trial after trial, and counts what becomes of each. A round
-trip counts from the time at which a message was meant to be sent. Whatever the pace, no publisher has more messages
-under way than its window.`,
+		Long: `Publishes messages to a broker and receives them again, trial after trial, and counts them. A round trip starts at the
+time at which a message should have been sent. At any pace, a publisher has at most as many messages in flight as its
+window allows.`,
 		Example: "  tierbench-client broker --url mqtt://broker:1883 --size 1024 --messages 1000 --in-flight 1 --trials 1-10",
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return runBroker(command.Context(), flags) },
@@ -71,36 +71,36 @@ under way than its window.`,
 }
 
 func (f *brokerFlags) add(set *pflag.FlagSet) {
-	set.StringArrayVar(&f.url, "url", nil, "the broker: mqtt, mqtts, kafka or kafkas://HOST:PORT; again for each target")
-	set.StringArrayVar(&f.usernameFile, "username-file", nil, "file with the user's name; again for each target")
-	set.StringArrayVar(&f.passwordFile, "password-file", nil, "file with the password; again for each target")
+	set.StringArrayVar(&f.url, "url", nil, "the broker: mqtt, mqtts, kafka or kafkas://HOST:PORT; repeat it for each target")
+	set.StringArrayVar(&f.usernameFile, "username-file", nil, "file with the user's name; repeat it for each target")
+	set.StringArrayVar(&f.passwordFile, "password-file", nil, "file with the password; repeat it for each target")
 	set.StringVar(&f.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
-	set.StringArrayVar(&f.caFile, "ca-file", nil, "trust this CA instead of the system's; again for each target")
-	set.StringVar(&f.serverName, "server-name", "", "name that the broker's certificate must bear, and that Kafka advertises itself by (the URL's host)")
-	set.StringArrayVar(&f.topic, "topic", []string{"tierbench"}, "what all topics begin with; again for each target")
-	set.IntVar(&f.pairs, "pairs", 1, "publishers, each with a subscriber of its own")
+	set.StringArrayVar(&f.caFile, "ca-file", nil, "trust this CA instead of the system's; repeat it for each target")
+	set.StringVar(&f.serverName, "server-name", "", "name in the broker's certificate, and in the addresses that Kafka advertises (default: the URL's host)")
+	set.StringArrayVar(&f.topic, "topic", []string{"tierbench"}, "prefix of all topics; repeat it for each target")
+	set.IntVar(&f.pairs, "pairs", 1, "number of publishers, each with its own subscriber")
 	set.IntVar(&f.firstPair, "first-pair", 0, "number of the first of them")
-	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo), Echo or Alone (nobody subscribes)")
+	set.StringVar(&f.role, "role", "Both", "Both, Publisher (messages come back from an echo), Echo or Alone (without subscribers)")
 	set.IntVar(&f.size, "size", 1024, "bytes of a message, before compression and encryption")
 	set.StringVar(&f.content, "content", "Random", "Random, Zeros, SensorJSON or Ratio10 … Ratio90")
 	set.StringVar(&f.contentFolder, "content-folder", "", "send the files of a folder in turn instead of --size bytes of --content")
 	set.Uint64Var(&f.seed, "seed", 1, "of the content")
 	set.StringVar(&f.delivery, "delivery", "AtMostOnce", "AtMostOnce, AtLeastOnce or ExactlyOnce: QoS 0, 1 or 2; acks 0, acks all or transactions")
-	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, with a level if wanted: Zstd:11")
+	set.StringVar(&f.compression, "compression", "None", "None, Gzip or Zstd, optionally with a level as in Zstd:11")
 	set.StringVar(&f.encryption, "encryption", "None", "None or AES128GCM")
 	set.StringVar(&f.keyFile, "key-file", "", "file with the 16 bytes of the key")
-	set.IntVar(&f.inFlight, "in-flight", 0, "closed loop: messages of a publisher under way at once")
-	set.IntVar(&f.unacknowledged, "unacknowledged", 0, "messages of a publisher that the broker has not acknowledged; the next when it has acknowledged one")
+	set.IntVar(&f.inFlight, "in-flight", 0, "closed loop: messages of a publisher in flight")
+	set.IntVar(&f.unacknowledged, "unacknowledged", 0, "closed loop: unacknowledged messages of a publisher")
 	set.BoolVar(&f.fast, "as-fast-as-possible", false, "closed loop: as many as the window allows")
 	set.IntVar(&f.interval, "interval-milliseconds", 0, "open loop: time between messages of a publisher")
-	set.IntVar(&f.rate, "messages-per-second", 0, "open loop: messages of a publisher a second")
+	set.IntVar(&f.rate, "messages-per-second", 0, "open loop: messages per second of a publisher")
 	set.StringVar(&f.tuning, "tuning", broker.Heavy, "Light, for the shortest way of a message on one CPU, or Heavy, for the highest rate")
-	set.IntVar(&f.window, "window", 512, "messages of a publisher under way at once, whatever the pace")
+	set.IntVar(&f.window, "window", 512, "maximum number of messages of a publisher in flight, at any pace")
 	set.Int64Var(&f.messages, "messages", 0, "messages of each publisher in a trial")
-	set.IntVar(&f.duration, "duration-seconds", 0, "or how long a trial's load lasts")
-	set.IntVar(&f.deliveryTimeoutMilliseconds, "patience-milliseconds", 10000, "messages under way are lost when none has come for so long")
-	set.IntVar(&f.ready, "ready-milliseconds", 60000, "how long the broker, and other parts, may take to be ready")
-	set.IntVar(&f.warmRounds, "warm-rounds", broker.WarmRounds, "a quarter of a second each, at most, that messages warm the broker before the first trial")
+	set.IntVar(&f.duration, "duration-seconds", 0, "duration of the load of a trial, instead of --messages")
+	set.IntVar(&f.deliveryTimeoutMilliseconds, "patience-milliseconds", 10000, "messages in flight count as lost if none arrives for this time")
+	set.IntVar(&f.ready, "ready-milliseconds", 60000, "time for the broker and other parts to be ready")
+	set.IntVar(&f.warmRounds, "warm-rounds", broker.WarmRounds, "maximum number of warm-up rounds of 0.25 s before the first trial")
 	set.BoolVar(&f.keeps, "keep-connections", false, "connect for the first trial of a target, and keep the connections for all others")
 	set.StringVar(&f.codec, "codec", "None", "Kafka's own compression of batches: None, Gzip, Snappy, Lz4 or Zstd")
 	set.IntVar(&f.partitions, "partitions", 1, "of each of Kafka's topics")

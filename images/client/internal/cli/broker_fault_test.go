@@ -15,7 +15,7 @@ var many = map[string]int{"AtMostOnce": 50_000, "AtLeastOnce": 10_000, "ExactlyO
 
 const (
 	endless = 10_000_000                       // messages of a load that only a fault ends
-	patient = "--patience-milliseconds=300000" // where nothing is lost, so that it costs no time
+	patient = "--patience-milliseconds=300000" // without losses it takes no time
 	limit   = "--deadline-seconds=400"         // of a load that something wrong keeps from its end
 )
 
@@ -34,8 +34,8 @@ func TestStrikeRestartedBrokerWithItsVolumeLosesNothing(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later, "persistence true")
-			said := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", patient), func() { broker.restart(t) })
-			exchange := said.only(t).Exchange
+			outcome := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", patient), func() { broker.restart(t) })
+			exchange := outcome.only(t).Exchange
 			if exchange.Lost != 0 || exchange.Reconnects < 2 || exchange.Sent%int64(many[delivery]) != 0 || exchange.ErrorCauses[contract.Disconnected] < 2 {
 				t.Errorf("%+v", exchange)
 			}
@@ -43,19 +43,19 @@ func TestStrikeRestartedBrokerWithItsVolumeLosesNothing(t *testing.T) {
 	}
 }
 
-// TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain loses what was under way, and waits for it until its patience ends.
-func TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain(t *testing.T) {
+// TestStrikeKilledBrokerWithoutVolumeIsResubscribed loses the messages in flight, and waits for them until the timeout.
+func TestStrikeKilledBrokerWithoutVolumeIsResubscribed(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
 			of := broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", "--patience-milliseconds=15000")
-			said := broker.struck(t, of, func() {
+			outcome := broker.struck(t, of, func() {
 				broker.kill(t)
 				broker.start(t)
 			})
-			exchange := said.only(t).Exchange
+			exchange := outcome.only(t).Exchange
 			if exchange.Reconnects != 2 || exchange.Sent != exchange.Received+exchange.Lost || exchange.Lost > exchange.Sent/2 {
 				t.Errorf("%+v", exchange)
 			}
@@ -66,7 +66,7 @@ func TestStrikeKilledBrokerWithoutAVolumeIsSubscribedToAgain(t *testing.T) {
 	}
 }
 
-func TestStrikeBrokerThatStaysAwayFailsItsTrials(t *testing.T) {
+func TestStrikeLostBrokerFailsItsTrials(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
@@ -77,7 +77,7 @@ func TestStrikeBrokerThatStaysAwayFailsItsTrials(t *testing.T) {
 	}
 }
 
-func TestStrikeBrokerThatTakesNothingMoreFailsItsTrial(t *testing.T) {
+func TestStrikeBlockedBrokerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	unreachable(t, broker, 1, func() { tell(t, broker.process, syscall.SIGSTOP) }, "--size=65536")
@@ -94,18 +94,18 @@ func unreachable(t *testing.T, broker *mosquitto, trials int, fault func(), more
 			since = time.Now()
 		},
 	}
-	said := one.land(t)[0]
-	if took := time.Since(since); said.code != 0 || said.seal.Failure != nil || len(said.trials) != trials || took > soon {
-		t.Fatalf("exit code %d, %d trials, %+v, after %v", said.code, len(said.trials), said.seal.Failure, took)
+	outcome := one.land(t)[0]
+	if took := time.Since(since); outcome.code != 0 || outcome.seal.Failure != nil || len(outcome.trials) != trials || took > soon {
+		t.Fatalf("exit code %d, %d trials, %+v, after %v", outcome.code, len(outcome.trials), outcome.seal.Failure, took)
 	}
-	for _, trial := range said.trials {
+	for _, trial := range outcome.trials {
 		if trial.Outcome != contract.Failed || trial.Failure.Reason != "BrokerUnreachable" || trial.Exchange.Sent != trial.Exchange.Received+trial.Exchange.Lost {
 			t.Errorf("%s, %+v, %+v", trial.Outcome, trial.Failure, trial.Exchange)
 		}
 	}
 }
 
-func TestATerminationEndsALoad(t *testing.T) {
+func TestTerminationEndsALoad(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	of := broker.load(endless, "--messages-per-second=100")
@@ -114,18 +114,18 @@ func TestATerminationEndsALoad(t *testing.T) {
 	terminates(t, client)
 }
 
-// terminates holds that a client ends soon when it is told to, and says so.
+// terminates asserts that a client ends soon after a signal, and reports it.
 func terminates(t *testing.T, client *client) {
 	t.Helper()
 	tell(t, client.Cmd, syscall.SIGTERM)
 	since := time.Now()
-	said := client.ended(t)
-	if took := time.Since(since); said.code != exitInterrupted || said.seal.Failure == nil || said.seal.Failure.Reason != "Interrupted" || took > soon {
-		t.Errorf("exit code %d, %+v, after %v", said.code, said.seal.Failure, took)
+	outcome := client.ended(t)
+	if took := time.Since(since); outcome.code != exitInterrupted || outcome.seal.Failure == nil || outcome.seal.Failure.Reason != "Interrupted" || took > soon {
+		t.Errorf("exit code %d, %+v, after %v", outcome.code, outcome.seal.Failure, took)
 	}
 }
 
-func TestATerminationEndsALoadWhateverTheBrokerDoes(t *testing.T) {
+func TestTerminationEndsALoadInAnyStateOfTheBroker(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(*testing.T, *mosquitto){
 		"gone": func(t *testing.T, broker *mosquitto) { broker.kill(t) },
@@ -151,13 +151,13 @@ func TestATerminationEndsALoadWhateverTheBrokerDoes(t *testing.T) {
 				fault(t, broker)
 				tell(t, client.Cmd, syscall.SIGTERM)
 				since := time.Now()
-				said := client.ended(t)
+				outcome := client.ended(t)
 				if took := time.Since(since); took > soon {
 					t.Errorf("it took %v", took)
 				}
-				failed := len(said.trials) == 1 && said.trials[0].Outcome == contract.Failed // before it was told to end
-				if !failed && (said.code != exitInterrupted || said.seal.Failure == nil || said.seal.Failure.Reason != "Interrupted") {
-					t.Errorf("exit code %d, %+v, %+v", said.code, said.seal.Failure, said.trials)
+				failed := len(outcome.trials) == 1 && outcome.trials[0].Outcome == contract.Failed // before the signal
+				if !failed && (outcome.code != exitInterrupted || outcome.seal.Failure == nil || outcome.seal.Failure.Reason != "Interrupted") {
+					t.Errorf("exit code %d, %+v, %+v", outcome.code, outcome.seal.Failure, outcome.trials)
 				}
 			})
 		}

@@ -75,7 +75,7 @@ func TestEveryDeliveryCountsEveryMessage(t *testing.T) {
 	}
 }
 
-func TestSizesFromTwoBytesOn(t *testing.T) {
+func TestSizesFromTwoBytes(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, size := range []int{2, 7, 8, 1 << 20} {
@@ -103,7 +103,7 @@ func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
 	}
 }
 
-func TestKafkaTakesTheLargestOfOwnMessages(t *testing.T) {
+func TestKafkaAcceptsLargestOwnMessage(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "1"), "message 1")
 	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
@@ -117,7 +117,7 @@ func TestKafkaTakesTheLargestOfOwnMessages(t *testing.T) {
 	}
 }
 
-func TestAddressesOfIPv6StandInBrackets(t *testing.T) {
+func TestIPv6AddressesHaveBrackets(t *testing.T) {
 	for url, secured := range map[string]string{"mqtt://[fd00::5]:1883": "None", "mqtts://[fd00::5]:1883": "TLSv1.3"} {
 		driver, err := (&brokerFlags{url: []string{url}, tls: secured, deliveryTimeoutMilliseconds: 1}).driver(0, 1024)
 		if err != nil {
@@ -130,7 +130,7 @@ func TestAddressesOfIPv6StandInBrackets(t *testing.T) {
 	}
 }
 
-func TestTheTuningIsRecordedAndBothCountAll(t *testing.T) {
+func TestTuningIsRecordedAndAllMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, tuning := range []string{"Light", "Heavy"} {
@@ -147,8 +147,8 @@ func TestTheTuningIsRecordedAndBothCountAll(t *testing.T) {
 	}
 }
 
-// TestAPaceIsKept by all messages, or until an end that some do not make.
-func TestAPaceIsKept(t *testing.T) {
+// TestPaceIsKept by all messages, or until an end that some do not make.
+func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	const interval = 5 * time.Millisecond
@@ -169,7 +169,7 @@ func TestMeasuresAPace(t *testing.T) {
 	}
 }
 
-func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
+func TestOverloadIsCountedAsLateSends(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	trial := measured(t, broker.arguments("None", "--messages-per-second=20000", "--duration-seconds=1", "--size=65536", "--window=16", patient)...)[0]
@@ -182,7 +182,7 @@ func TestALoadBeyondTheBrokerIsSeenAsLate(t *testing.T) {
 	}
 }
 
-func TestEchoesComeBackFromAnotherPart(t *testing.T) {
+func TestAnotherPartSendsEchoes(t *testing.T) {
 	t.Parallel()
 	for _, keeps := range []string{"--keep-connections=false", "--keep-connections"} {
 		t.Run(keeps, func(t *testing.T) {
@@ -194,7 +194,7 @@ func TestEchoesComeBackFromAnotherPart(t *testing.T) {
 
 func echoesComeBack(t *testing.T, keeps string) {
 	broker := startMosquitto(t, later)
-	common := append(besides(t, agent.Options{}), keeps, "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
+	common := append(agentFlags(t, agent.Options{}), keeps, "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
 		"--barrier=b", "--parts=2", "--output=json")
 	var outs [2]bytes.Buffer
 	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
@@ -214,7 +214,7 @@ func echoesComeBack(t *testing.T, keeps string) {
 	}
 }
 
-func TestARefusalHasItsReason(t *testing.T) {
+func TestRefusalHasItsReason(t *testing.T) {
 	t.Parallel()
 	usual := startMosquitto(t, later)
 	stranger := startMosquitto(t, later)
@@ -242,7 +242,7 @@ func TestARefusalHasItsReason(t *testing.T) {
 	}
 }
 
-func TestABrokerThatGrantsLessIsRefused(t *testing.T) {
+func TestBrokerWithLowerQoSIsRefused(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	port := porttest.Free(t)
@@ -256,7 +256,7 @@ func TestABrokerThatGrantsLessIsRefused(t *testing.T) {
 	}
 }
 
-func TestWrongBrokerArgumentsSayWhatToWrite(t *testing.T) {
+func TestWrongBrokerArgumentsAreReportedWithAHint(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for wrong, says := range map[string]string{

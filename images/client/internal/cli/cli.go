@@ -25,7 +25,7 @@ func Main(arguments []string) int {
 	defer stop()
 	root := &cobra.Command{
 		Use:           "tierbench-client",
-		Short:         "Makes load, samples the node beside a server, and prepares files to serve",
+		Short:         "Makes load, samples the node of a server, and prepares files to serve",
 		Version:       contract.EngineVersion,
 		SilenceUsage:  true,
 		SilenceErrors: true,

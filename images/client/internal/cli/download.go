@@ -34,26 +34,26 @@ func downloadCommand() *cobra.Command {
 		Use:   "download --url URL --size BYTES",
 		Short: "Fetch a file over HTTP, trial after trial, and measure each",
 		Long: `Fetches a file over HTTP, trial after trial, with the semantics of wget: a transfer that stalls for longer than the
-read timeout, breaks off or is refused is tried again after a pause, and goes on where it broke off. A trial that ends
-with every byte is good, however many retries it took; its time includes them.`,
+read timeout, breaks or is refused is retried after a pause, and resumes where it broke. A trial that receives all bytes is
+good, regardless of the number of retries. Its time includes them.`,
 		Example: "  tierbench-client download --url http://server:8080/1048576.bin --size 1048576 --trials 1-10",
 		Args:    cobra.NoArgs,
 		RunE:    func(command *cobra.Command, _ []string) error { return runDownload(command.Context(), flags) },
 	}
 	set := command.Flags()
-	set.StringArrayVar(&flags.url, "url", nil, "the file, http://… or https://…; again for each target")
-	set.Int64Var(&flags.size, "size", 0, "its size in bytes")
+	set.StringArrayVar(&flags.url, "url", nil, "the file, http://… or https://…; repeat it for each target")
+	set.Int64Var(&flags.size, "size", 0, "size of the file in bytes")
 	set.IntVar(&flags.concurrency, "concurrency", 1, "downloads at the same time")
-	set.IntVar(&flags.readTimeout, "read-timeout-milliseconds", 1000, "a wait for data longer than this is a retry")
-	set.IntVar(&flags.attempts, "attempts", 20, "connections that a download may use")
-	set.IntVar(&flags.wait, "wait-milliseconds", 1000, "pause before each further attempt")
-	set.IntVar(&flags.waitMaximum, "wait-maximum-milliseconds", 0, "pauses grow, each by the first one, up to this (0: they do not)")
-	set.IntVar(&flags.trialSeconds, "trial-seconds", 0, "a trial that takes longer has failed (0: no limit)")
+	set.IntVar(&flags.readTimeout, "read-timeout-milliseconds", 1000, "retry after waiting for data for this time")
+	set.IntVar(&flags.attempts, "attempts", 20, "maximum number of connections of a download")
+	set.IntVar(&flags.wait, "wait-milliseconds", 1000, "pause before a retry")
+	set.IntVar(&flags.waitMaximum, "wait-maximum-milliseconds", 0, "maximum pause; each pause is longer by the first one (0: constant pauses)")
+	set.IntVar(&flags.trialSeconds, "trial-seconds", 0, "time limit of a trial (0: no limit)")
 	set.BoolVar(&flags.copied, "copy", false, "copy plain content out of the kernel, as TLS has to, instead of dropping it there")
 	set.BoolVar(&flags.verifyDigest, "verify-digest", false, "compare the content with the SHA-256 at URL.sha256 (costs CPU)")
 	set.StringVar(&flags.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
-	set.StringArrayVar(&flags.caFile, "ca-file", nil, "trust this CA instead of the system's; again for each target")
-	set.StringVar(&flags.serverName, "server-name", "", "name that the server's certificate must bear (the URL's host)")
+	set.StringArrayVar(&flags.caFile, "ca-file", nil, "trust this CA instead of the system's; repeat it for each target")
+	set.StringVar(&flags.serverName, "server-name", "", "name in the server's certificate (default: the URL's host)")
 	set.StringVar(&flags.cacheState, "cache-state", "Natural", "page cache before each trial: Natural, Warm or Cold (needs --agent)")
 	flags.seriesFlags.add(set)
 	flags.ending.add(set)
@@ -120,7 +120,7 @@ func (f *downloadFlags) check() error {
 	case f.cacheState != "Natural" && f.cacheState != "Warm" && f.cacheState != "Cold":
 		return fmt.Errorf("--cache-state is %q: write Natural, Warm or Cold", f.cacheState)
 	case f.cacheState != "Natural" && len(f.agent) == 0:
-		return fmt.Errorf("--cache-state %s needs the --agent beside the server", f.cacheState)
+		return fmt.Errorf("--cache-state %s needs the --agent of the server", f.cacheState)
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// begin starts a program that is told to end when the tests have gone, even if they were killed.
+// begin starts a program that is asked to end when the tests have gone, even if they were killed.
 func begin(t *testing.T, command *exec.Cmd, end syscall.Signal) {
 	t.Helper()
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}
@@ -95,7 +95,7 @@ func read(t *testing.T, path string) []byte {
 	return content
 }
 
-func TestADownloadRunsTheTrialsAskedFor(t *testing.T) {
+func TestDownloadRunsRequestedTrials(t *testing.T) {
 	code, trials, seal := sealed(t, serving(t, nil, "--trials=3-5", "--warmup=2")...)
 	if code != 0 || seal.Failure != nil || seal.Engine.Name != "tierbench-client" {
 		t.Errorf("exit code %d, %+v", code, seal)
@@ -109,7 +109,7 @@ func TestADownloadRunsTheTrialsAskedFor(t *testing.T) {
 	}
 }
 
-func TestFailedTrialsAreNoFailureOfTheProgram(t *testing.T) {
+func TestFailedTrialsDoNotFailTheProgram(t *testing.T) {
 	broken := func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusBadGateway) }
 	code, trials, seal := sealed(t, serving(t, broken, "--trials=1-2")...)
 	if code != 0 || seal.Failure != nil || len(trials) != 2 || trials[1].Failure.Reason != "AttemptsExhausted" {
@@ -117,14 +117,14 @@ func TestFailedTrialsAreNoFailureOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestWhatEndsTheProgramIsInItsSeal(t *testing.T) {
+func TestFailureOfTheProgramIsInItsSeal(t *testing.T) {
 	code, trials, seal := sealed(t, serving(t, http.NotFound, "--verify-digest")...)
 	if code != exitFailure || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != "NoDigest" {
 		t.Errorf("exit code %d, %+v", code, seal)
 	}
 }
 
-func TestWrongArgumentsAreAReasonThatSaysWhatToWrite(t *testing.T) {
+func TestWrongArgumentsAreReportedWithAHint(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"--url=ftp://host/file":          "write http://",
 		"--size=0":                       "at least 1",
@@ -152,7 +152,7 @@ func TestWrongArgumentsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestATerminationSealsWhatWasPrinted(t *testing.T) {
+func TestTerminationSealsPrintedTrials(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(signal.String(), func(t *testing.T) {
 			requests, third := 0, make(chan struct{})
@@ -168,14 +168,14 @@ func TestATerminationSealsWhatWasPrinted(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
 			command := process(t, &out, serving(t, slow, "--trials=1-5", "--read-timeout-milliseconds=60000", "--output=json", "--termination-log="+log)...)
 			<-third
-			told := time.Now()
+			asked := time.Now()
 			if err := command.Process.Signal(signal); err != nil {
 				t.Fatal(err)
 			}
 			if code := exitCode(t, command); code != 143 {
 				t.Errorf("exit code %d", code)
 			}
-			if took := time.Since(told); took > soon {
+			if took := time.Since(asked); took > soon {
 				t.Errorf("it ended after %v", took)
 			}
 			trials, seal := contracttest.Check(t, out.Bytes(), read(t, log))
@@ -186,7 +186,7 @@ func TestATerminationSealsWhatWasPrinted(t *testing.T) {
 	}
 }
 
-func TestByHandTheAnswerIsText(t *testing.T) {
+func TestTerminalOutputIsText(t *testing.T) {
 	requests := 0
 	once := func(writer http.ResponseWriter, _ *http.Request) {
 		if requests++; requests == 1 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNoServerIsReachedThatIsRefused(t *testing.T) {
+func TestRefusedServersAreNotReached(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (e *ending) seal(printer *contract.Printer, err error) error {
 	var failure *contract.Failure
 	switch {
 	case errors.Is(err, context.Canceled):
-		failure = &contract.Failure{Reason: "Interrupted", Message: "the client was told to end"}
+		failure = &contract.Failure{Reason: "Interrupted", Message: "the client received a signal to terminate"}
 	case err != nil && !errors.As(err, &failure):
 		failure = &contract.Failure{Reason: "ClientError", Message: err.Error()}
 	}

@@ -10,7 +10,7 @@ func gateCommand() *cobra.Command {
 	var socket string
 	command := &cobra.Command{
 		Use:   "gate --socket FILE -- PROGRAM [ARGUMENT]…",
-		Short: "Run a server only while the agent beside it holds its gate open for a client",
+		Short: "Run a server only while its agent holds its gate open for a client",
 		Long: `Runs in the pod of a server that knows no password. The agent connects to the socket when a client that it knows is there,
 and the server is started; it is ended when that client has gone.`,
 		Example: "  tierbench-client gate --socket /gates/0 -- iperf3 --server --forceflush",

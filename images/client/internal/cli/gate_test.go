@@ -29,7 +29,7 @@ func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) 
 		ports[uint16(server.port)] = true
 		servers = append(servers, server)
 	}
-	return servers, besides(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
+	return servers, agentFlags(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
 }
 
 // named is a program by a name that no other process has.
@@ -46,7 +46,7 @@ func named(t *testing.T, program string) string {
 	return link
 }
 
-// observed are the arguments of `network` for a server with an agent beside it.
+// observed returns the arguments of `network` for a server with an agent.
 func observed(t *testing.T, more ...string) []string {
 	t.Helper()
 	servers, flags := gated(t, 1)
@@ -58,7 +58,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-func TestNobodyListensBeforeAndAfterATrial(t *testing.T) {
+func TestServerListensOnlyDuringTrials(t *testing.T) {
 	t.Parallel()
 	servers, flags := gated(t, 1)
 	if servers[0].answers() {
@@ -71,15 +71,15 @@ func TestNobodyListensBeforeAndAfterATrial(t *testing.T) {
 	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
 }
 
-func TestAKilledClientLeavesNothingOpen(t *testing.T) {
+func TestKilledClientClosesItsGate(t *testing.T) {
 	t.Parallel()
 	servers, flags := gated(t, 1)
 	client := process(t, os.Stderr, servers[0].arguments(append(flags, "--duration-seconds=60")...)...)
 	eventually(t, "it listens", servers[0].answers)
 	tell(t, client, syscall.SIGKILL)
-	told := time.Now()
+	asked := time.Now()
 	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
-	if took := time.Since(told); took > soon {
+	if took := time.Since(asked); took > soon {
 		t.Errorf("it listened for %v", took)
 	}
 }

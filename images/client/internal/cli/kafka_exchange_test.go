@@ -62,7 +62,7 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaOpen is as a cluster of somebody else's: without an account, and where it says that it is.
+// kafkaOpen resembles an external cluster: without an account, at its advertised address.
 func kafkaOpen(t *testing.T, broker *kafkaBroker) {
 	url := fmt.Sprintf("--url=kafka://127.0.0.1:%d", broker.openPort)
 	if trial := measured(t, "broker", url, "--messages=20", "--in-flight=1", "--warm-rounds=0")[0]; trial.Exchange.Received != 20 {
@@ -79,7 +79,7 @@ func kafkaSizes(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaBatches are fewer the longer they wait, and no larger than is said.
+// kafkaBatches asserts that longer waits make fewer batches, and that batches respect the maximum size.
 func kafkaBatches(t *testing.T, broker *kafkaBroker) {
 	batches := func(more ...string) contract.Trial {
 		load := []string{"--delivery=AtLeastOnce", "--messages=200", "--messages-per-second=1000", "--size=1000"}

@@ -65,7 +65,7 @@ func kafkaFenced(t *testing.T, broker *kafkaBroker) {
 // that.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	deliveries := []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"}
-	patience := []string{"--patience-milliseconds=60000", patient, patient} // AtMostOnce waits so long for what is lost
+	timeouts := []string{"--patience-milliseconds=60000", patient, patient} // AtMostOnce waits this long for lost messages
 	one := strike{
 		trial: 1, freeze: func([]*client) *os.Process { return broker.process.Process },
 		shows: func() bool { return unread(t, broker.port) > ackBytes },
@@ -75,10 +75,10 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 		},
 	}
 	for index, delivery := range deliveries {
-		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", patience[index]))
+		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", timeouts[index]))
 	}
-	for index, said := range one.land(t) {
-		trial, delivery := said.only(t), deliveries[index]
+	for index, outcome := range one.land(t) {
+		trial, delivery := outcome.only(t), deliveries[index]
 		exchange := trial.Exchange
 		if trial.Outcome != contract.Completed || exchange.Reconnects < 2 || exchange.ErrorCauses[contract.Disconnected] < 2 {
 			t.Errorf("%s: %+v, %+v", delivery, trial.Failure, exchange)

@@ -94,8 +94,8 @@ func (k *kafkaBroker) java(t *testing.T, arguments ...string) *exec.Cmd {
 func (k *kafkaBroker) start(t *testing.T) {
 	t.Helper()
 	k.process = k.java(t, "kafka.Kafka", k.folder+"/server.properties")
-	var said bytes.Buffer
-	k.process.Stderr, k.process.Stdout = &said, &said
+	var output bytes.Buffer
+	k.process.Stderr, k.process.Stdout = &output, &output
 	begin(t, k.process, syscall.SIGKILL)
 	address := fmt.Sprintf("127.0.0.1:%d", k.port)
 	k.ended = make(chan struct{})
@@ -106,7 +106,7 @@ func (k *kafkaBroker) start(t *testing.T) {
 	eventually(t, "Kafka answers", func() bool {
 		select {
 		case <-k.ended:
-			t.Fatalf("Kafka ended: %s", said.String())
+			t.Fatalf("Kafka ended: %s", output.String())
 		default:
 		}
 		conn, err := net.DialTimeout("tcp", address, time.Second)

@@ -39,8 +39,8 @@ func TestConnectionsOfMosquittoAreKept(t *testing.T) {
 	keepsConnections(t, startMosquitto(t, later).arguments, "AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 }
 
-// TestStrikeKeptConnectionThatBreaksOffIsMadeAgain breaks it off while another broker is measured.
-func TestStrikeKeptConnectionThatBreaksOffIsMadeAgain(t *testing.T) {
+// TestStrikeBrokenKeptConnectionReconnects breaks it off while another broker is measured.
+func TestStrikeBrokenKeptConnectionReconnects(t *testing.T) {
 	t.Parallel()
 	first, other := startMosquitto(t, later), startMosquitto(t, later)
 	of := first.load(100, fmt.Sprintf("--url=mqtt://127.0.0.1:%d", other.port), "--keep-connections", "--delivery=AtLeastOnce",
@@ -50,12 +50,12 @@ func TestStrikeKeptConnectionThatBreaksOffIsMadeAgain(t *testing.T) {
 		loads: []load{of}, trial: 2, freeze: func([]*client) *os.Process { return other.process.Process },
 		shows: func() bool { return unread(t, other.port) > ackBytes }, harm: func([]*client) { first.restart(t) },
 	}
-	said := one.land(t)[0]
-	if said.code != 0 || len(said.trials) != 3 {
-		t.Fatalf("exit code %d, %d trials", said.code, len(said.trials))
+	outcome := one.land(t)[0]
+	if outcome.code != 0 || len(outcome.trials) != 3 {
+		t.Fatalf("exit code %d, %d trials", outcome.code, len(outcome.trials))
 	}
 	for index, again := range []int64{0, 0, 2} {
-		exchange := said.trials[index].Exchange
+		exchange := outcome.trials[index].Exchange
 		if exchange.Received != exchange.Sent || exchange.Reconnects != again || exchange.ErrorCauses[contract.Disconnected] != again {
 			t.Errorf("trial %d: %+v", index, exchange)
 		}

@@ -59,8 +59,8 @@ func startMosquitto(t *testing.T, expires time.Time, more ...string) *mosquitto 
 func (m *mosquitto) start(t *testing.T) {
 	t.Helper()
 	m.process = exec.Command("mosquitto", "-c", m.config)
-	var said bytes.Buffer
-	m.process.Stderr, m.process.Stdout = &said, &said
+	var output bytes.Buffer
+	m.process.Stderr, m.process.Stdout = &output, &output
 	begin(t, m.process, syscall.SIGKILL)
 	address := fmt.Sprintf("127.0.0.1:%d", m.port)
 	eventually(t, "mosquitto answers", func() bool {
@@ -97,8 +97,8 @@ func (m *mosquitto) load(messages int, more ...string) load {
 	}
 }
 
-// struck is what a client says of a load whose messages are under way at the frozen broker when the harm is done.
-func (m *mosquitto) struck(t *testing.T, of load, harm func()) said {
+// struck returns the outcome of a client whose messages are in flight at the frozen broker when harm runs.
+func (m *mosquitto) struck(t *testing.T, of load, harm func()) outcome {
 	t.Helper()
 	one := strike{
 		loads: []load{of}, trial: 1, freeze: func([]*client) *os.Process { return m.process.Process },

@@ -32,8 +32,8 @@ func replacePing(t *testing.T, script string) {
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// TestNobodyPingsWhileAnotherClientMakesLoad lets one client's load last longer than the other's.
-func TestNobodyPingsWhileAnotherClientMakesLoad(t *testing.T) {
+// TestPingsDoNotOverlapWithLoadsOfOtherClients lets one client's load last longer than the other's.
+func TestPingsDoNotOverlapWithLoadsOfOtherClients(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "pings")
 	replacePing(t, `echo "$(date +%s%N) $*" >> `+record+"\nexec $PING \"$@\"\n")
 	servers, flags := gated(t, 2)
@@ -79,7 +79,7 @@ func pingsOfSize(t *testing.T, record string, size int) []time.Time {
 	return found
 }
 
-func TestAPingWithoutASummaryFailsItsTrialAlone(t *testing.T) {
+func TestPingWithoutSummaryFailsOnlyItsTrial(t *testing.T) {
 	before := filepath.Join(t.TempDir(), "before")
 	echo := "case \"$*\" in *\"-c 1 \"*) exec $PING \"$@\";; esac\n" // before the first trial
 	replacePing(t, echo+"[ -e "+before+" ] && exec $PING \"$@\"\ntouch "+before+"\necho 'ping: connect: Network is unreachable' >&2\nexit 2\n")
@@ -107,14 +107,14 @@ func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 	}
 }
 
-func TestAClientTellsOfItsComputerAndItsLimit(t *testing.T) {
+func TestClientReportsItsComputerAndLimit(t *testing.T) {
 	t.Parallel()
 	_, trials, _ := sealed(t, observed(t, "--streams=2")...)
-	client, beside := trials[0].Client, trials[0].Server
-	if client.Computer == nil || client.Computer.Interface != "lo" || client.Computer.CongestionControl == "" || beside.Computer.Interface != "lo" {
-		t.Errorf("client %+v, server %+v", client.Computer, beside.Computer)
+	client, server := trials[0].Client, trials[0].Server
+	if client.Computer == nil || client.Computer.Interface != "lo" || client.Computer.CongestionControl == "" || server.Computer.Interface != "lo" {
+		t.Errorf("client %+v, server %+v", client.Computer, server.Computer)
 	}
-	if client.CPULimitMillicores < 1 || client.CPULimitMillicores > 2000 || *beside.CPULimitMillicores != client.CPULimitMillicores {
-		t.Errorf("client %d, server %d thousandths of a CPU", client.CPULimitMillicores, *beside.CPULimitMillicores)
+	if client.CPULimitMillicores < 1 || client.CPULimitMillicores > 2000 || *server.CPULimitMillicores != client.CPULimitMillicores {
+		t.Errorf("client %d, server %d thousandths of a CPU", client.CPULimitMillicores, *server.CPULimitMillicores)
 	}
 }

@@ -63,7 +63,7 @@ func (s *iperf3) arguments(more ...string) []string {
 // hasLoad says whether a load has begun: more has come than iperf3 agrees with.
 func (s *iperf3) hasLoad() bool { return received(s.port) > 1_000_000 }
 
-func TestEveryWayAndProtocolGivesItsFigures(t *testing.T) {
+func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"TCP", "UDP"} {
 		for _, direction := range []string{"Upload", "Download", "Both"} {
@@ -136,7 +136,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 	})
 }
 
-func TestTheAgentTellsOfTheServersSide(t *testing.T) {
+func TestAgentReportsServerSamples(t *testing.T) {
 	t.Parallel()
 	_, trials, _ := sealed(t, observed(t, "--direction=Download")...)
 	trial := trials[0]
@@ -149,11 +149,11 @@ func TestTheAgentTellsOfTheServersSide(t *testing.T) {
 }
 
 // Every kernel allows reno to everybody.
-func TestTheCongestionControlThatIsAskedForIsUsed(t *testing.T) {
+func TestRequestedCongestionControlIsUsed(t *testing.T) {
 	t.Parallel()
 	_, trials, _ := sealed(t, observed(t, "--congestion-control=reno")...)
-	if client, beside := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || beside.CongestionControl != "reno" {
-		t.Errorf("%+v, %+v", client, beside)
+	if client, server := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || server.CongestionControl != "reno" {
+		t.Errorf("%+v, %+v", client, server)
 	}
 	_, trials, _ = sealed(t, startIperf3(t).arguments("--congestion-control=nosuch", "--trials=1-2")...)
 	if failure := trials[1].Failure; failure == nil || failure.Reason != "CongestionControlNotAllowed" || !strings.Contains(failure.Message, "net.ipv4.tcp_allowed_congestion_control") {
@@ -185,11 +185,11 @@ func meeting(t *testing.T) (starts [2][2]time.Time, met [2]time.Time) {
 			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-count=%d", 1+100*part))...)...)
 	}
 	for part, client := range clients {
-		said := client.ended(t)
-		if said.code != 0 {
-			t.Fatalf("part %d: exit code %d", part, said.code)
+		outcome := client.ended(t)
+		if outcome.code != 0 {
+			t.Fatalf("part %d: exit code %d", part, outcome.code)
 		}
-		for _, trial := range said.trials {
+		for _, trial := range outcome.trials {
 			if after := trial.Network.StartNanoseconds; after == nil || *after < 0 {
 				t.Errorf("part %d: %+v", part, trial.Network)
 			}
@@ -227,8 +227,8 @@ func TestMeasuresHowFarApartClientsBegin(t *testing.T) {
 	}
 }
 
-// TestABusyServerIsWaitedForAndThenAReason has a client wait behind a door, which tells how often it has asked.
-func TestABusyServerIsWaitedForAndThenAReason(t *testing.T) {
+// TestBusyServerIsRetriedThenFails has a client wait behind a door, which tells how often it has asked.
+func TestBusyServerIsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
 	first := launch(t, server.arguments("--duration-seconds=600")...)
@@ -242,12 +242,12 @@ func TestABusyServerIsWaitedForAndThenAReason(t *testing.T) {
 	<-asked
 	<-asked // for the second time, so that it was refused once
 	tell(t, first.Cmd, syscall.SIGTERM)
-	if said := waiting.ended(t); said.trials[0].Outcome != contract.Completed {
-		t.Errorf("%+v", said.trials[0].Failure)
+	if outcome := waiting.ended(t); outcome.trials[0].Outcome != contract.Completed {
+		t.Errorf("%+v", outcome.trials[0].Failure)
 	}
 }
 
-func TestWhoDoesNotAnswerHasAReason(t *testing.T) {
+func TestUnreachableHostHasAReason(t *testing.T) {
 	t.Parallel()
 	for server, reason := range map[string]string{
 		fmt.Sprintf("127.0.0.1:%d", porttest.Free(t)): "ConnectionRefused",
@@ -260,7 +260,7 @@ func TestWhoDoesNotAnswerHasAReason(t *testing.T) {
 	}
 }
 
-func TestStrikeServerThatEndsFailsTheTrialAndNotTheNext(t *testing.T) {
+func TestStrikeEndedServerFailsOnlyItsTrial(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
 	one := strike{
@@ -274,9 +274,9 @@ func TestStrikeServerThatEndsFailsTheTrialAndNotTheNext(t *testing.T) {
 			server.start(t)
 		},
 	}
-	said := one.land(t)[0]
-	if said.code != 0 || len(said.trials) != 2 || said.trials[0].Failure == nil || said.trials[0].Failure.Reason != "ConnectionLost" || said.trials[1].Failure != nil {
-		t.Errorf("exit code %d, %+v", said.code, said.trials)
+	outcome := one.land(t)[0]
+	if outcome.code != 0 || len(outcome.trials) != 2 || outcome.trials[0].Failure == nil || outcome.trials[0].Failure.Reason != "ConnectionLost" || outcome.trials[1].Failure != nil {
+		t.Errorf("exit code %d, %+v", outcome.code, outcome.trials)
 	}
 }
 
@@ -318,7 +318,7 @@ func forwarding(t *testing.T, server *iperf3) (address string, asked <-chan stru
 	return door.Addr().String(), connections
 }
 
-func TestATerminationEndsIperf3Too(t *testing.T) {
+func TestTerminationEndsIperf3Too(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
 	client := launch(t, server.arguments("--duration-seconds=600")...)
@@ -327,7 +327,7 @@ func TestATerminationEndsIperf3Too(t *testing.T) {
 	eventually(t, "iperf3 has ended", func() bool { return received(server.port) == 0 })
 }
 
-func TestPingThatIsNotPermittedEndsTheSeriesWithTheWayOut(t *testing.T) {
+func TestForbiddenPingEndsTheSeriesWithAHint(t *testing.T) {
 	folder := t.TempDir()
 	script := "#!/bin/sh\necho 'ping: socket: Operation not permitted' >&2\nexit 2\n"
 	if err := os.WriteFile(filepath.Join(folder, "ping"), []byte(script), 0o755); err != nil {
@@ -340,7 +340,7 @@ func TestPingThatIsNotPermittedEndsTheSeriesWithTheWayOut(t *testing.T) {
 	}
 }
 
-func TestNetworkArgumentsAreRefusedBeforeAnythingIsSent(t *testing.T) {
+func TestWrongNetworkArgumentsAreRefused(t *testing.T) {
 	for _, arguments := range [][]string{
 		{"--server=here"}, {"--server=h:1", "--protocol=SCTP"}, {"--server=h:1", "--direction=Sideways"}, {"--server=h:1", "--protocol=UDP"},
 		{"--server=h:1", "--protocol=UDP", "--kilobits-per-second=1", "--congestion-control=reno"},

@@ -28,7 +28,7 @@ func prepareCommand() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&options.Directory, "directory", "/data", "where the files go, into a folder "+prepare.Folder)
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
-	set.StringVar(&owner, "owner", "", "UID:GID of the files: root has to give them away, and nobody else can")
+	set.StringVar(&owner, "owner", "", "UID:GID of the files; required for root, and refused for other users")
 	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
 	if err := command.MarkFlagRequired("sizes"); err != nil {
@@ -56,7 +56,7 @@ func explain(err error, terminationLog string) error {
 	var failure *contract.Failure
 	switch {
 	case errors.Is(err, context.Canceled):
-		failure = &contract.Failure{Reason: "Interrupted", Message: "the preparation was told to end"}
+		failure = &contract.Failure{Reason: "Interrupted", Message: "the preparation received a signal to terminate"}
 		return errors.Join(err, contract.WriteTermination(terminationLog, failure))
 	case !errors.As(err, &failure):
 		failure = &contract.Failure{Reason: "PreparationFailed", Message: err.Error()}
@@ -78,7 +78,7 @@ func parseSizes(text string) ([]int64, error) {
 
 func parseOwner(text string) (uid, gid int, err error) {
 	if text == "" {
-		return whoeverRuns()
+		return currentUser()
 	}
 	user, group, _ := strings.Cut(text, ":")
 	uid, userErr := strconv.Atoi(user)
@@ -89,9 +89,9 @@ func parseOwner(text string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// whoeverRuns is the owner where none is named. Root's own files would not do: the kernel tells only their owner which of
+// currentUser returns the owner if none is named. Files of root are refused: the kernel tells only their owner which of
 // their pages are in memory.
-func whoeverRuns() (uid, gid int, err error) {
+func currentUser() (uid, gid int, err error) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid(), nil
 	}

@@ -11,14 +11,14 @@ import (
 	"tierbench.io/client/internal/prepare"
 )
 
-func TestAFailedPreparationLeavesItsReason(t *testing.T) {
+func TestFailedPreparationWritesReason(t *testing.T) {
 	for _, test := range []struct {
 		name, sizes, owner, directory, reason, says string
 	}{
 		{"more than any disk holds", "1000000000000000000", "1:1", ".", "InsufficientStorage", "free space"},
 		{"no sizes", "5,large", "1:1", ".", "PreparationFailed", "1048576,536870912"},
 		{"no owner", "5", "root", ".", "PreparationFailed", "65530:65530"},
-		{"nobody that root's files are for", "5", "", ".", "UserNotNamed", "workloads.user"},
+		{"no owner for files of root", "5", "", ".", "UserNotNamed", "workloads.user"},
 		{"no directory", "5", "1:1", "absent", "PreparationFailed", "absent: no such file"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestAFailedPreparationLeavesItsReason(t *testing.T) {
 	}
 }
 
-func TestAPreparationThatSucceedsLeavesNoReason(t *testing.T) {
+func TestSuccessfulPreparationWritesNoReason(t *testing.T) {
 	directory, log := t.TempDir(), filepath.Join(t.TempDir(), "log")
 	arguments := []string{"prepare", "--directory", directory, "--sizes", "5", "--owner", "1:1", "--reserve-bytes", "0", "--termination-log", log}
 	if code := Main(arguments); code != 0 {

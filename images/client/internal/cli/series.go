@@ -26,9 +26,9 @@ type seriesFlags struct {
 func (f *seriesFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.trials, "trials", "1-1", "trials to run, in order: FIRST-LAST of each target in turn, or CASE:TRIAL,CASE:TRIAL,…")
 	set.IntVar(&f.warmup, "warmup", 0, "trials of each target before them that do not count")
-	set.IntSliceVar(&f.cases, "case", nil, "number by which the trials of a target are told from others'; again for each")
+	set.IntSliceVar(&f.cases, "case", nil, "number of the case that a target measures; repeat it for each target")
 	set.IntSliceVar(&f.deadlines, "deadline-seconds", nil, "how long all trials of a target may take together; again for each")
-	set.StringArrayVar(&f.agent, "agent", nil, "URL of the agent beside the server; again for each target")
+	set.StringArrayVar(&f.agent, "agent", nil, "URL of the agent of the server; repeat it for each target")
 	set.StringArrayVar(&f.agentTokenFile, "agent-token-file", nil, "file with the agent's token; again for each target")
 	set.StringArrayVar(&f.agentPinFile, "agent-pin-file", nil, "file with the pin of the agent's key, sha256//BASE64; again for each target")
 }

@@ -31,7 +31,7 @@ func second(t *testing.T, handle http.HandlerFunc) string {
 	return serving(t, handle)[1]
 }
 
-func TestTrialsOfSeveralTargetsComeInTheOrderAskedFor(t *testing.T) {
+func TestTrialsOfSeveralTargetsRunInRequestedOrder(t *testing.T) {
 	code, trials, seal := sealed(t, serving(t, nil, second(t, nil), "--case=3", "--case=7", "--warmup=1", "--trials=7:1,3:1-2,7:2")...)
 	if want := "w3:1 w7:1 7:1 3:1 3:2 7:2"; code != 0 || seal.Failure != nil || order(trials) != want {
 		t.Errorf("exit code %d, %s, want %s", code, order(trials), want)
@@ -45,7 +45,7 @@ func TestTargetsWithoutCasesAlternate(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsDownSpoilsItsOwnTrialsAlone(t *testing.T) {
+func TestFailedServerFailsOnlyItsOwnTrials(t *testing.T) {
 	broken := func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusBadGateway) }
 	code, trials, _ := sealed(t, serving(t, nil, second(t, broken), "--trials=1-2")...)
 	if want := "1:1 2:1! 1:2 2:2!"; code != 0 || order(trials) != want {
@@ -53,7 +53,7 @@ func TestAServerThatIsDownSpoilsItsOwnTrialsAlone(t *testing.T) {
 	}
 }
 
-func TestTheSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
+func TestSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
 	handle := func(writer http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, ".sha256") {
 			http.NotFound(writer, request)
@@ -66,7 +66,7 @@ func TestTheSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
 	}
 }
 
-func TestATargetThatIsOverItsDeadlineIsCutOffAndNamed(t *testing.T) {
+func TestTargetOverItsDeadlineIsStoppedAndNamed(t *testing.T) {
 	t.Parallel()
 	hangs := func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }
 	more := []string{second(t, hangs), "--case=3", "--case=7", "--trials=3:1,7:1,3:2", "--deadline-seconds=3600", "--deadline-seconds=1"}
@@ -79,7 +79,7 @@ func TestATargetThatIsOverItsDeadlineIsCutOffAndNamed(t *testing.T) {
 	}
 }
 
-func TestWrongTargetsAreAReasonThatSaysWhatToWrite(t *testing.T) {
+func TestWrongTargetsAreReportedWithAHint(t *testing.T) {
 	for wrong, says := range map[string]string{
 		"--case=3":                            "another number above 0",
 		"--case=3,3":                          "another number above 0",
@@ -99,7 +99,7 @@ func TestWrongTargetsAreAReasonThatSaysWhatToWrite(t *testing.T) {
 	}
 }
 
-func TestTextTellsTargetsApart(t *testing.T) {
+func TestTextNamesTargets(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	if code := exitCode(t, process(t, &out, serving(t, nil, second(t, nil))...)); code != 0 {
@@ -128,7 +128,7 @@ func TestTwoBrokersAreMeasuredInTurn(t *testing.T) {
 	}
 }
 
-func TestTheBrokerThatCannotBeReachedIsNamed(t *testing.T) {
+func TestUnreachableBrokerIsNamed(t *testing.T) {
 	t.Parallel()
 	more := []string{"--url=mqtt://127.0.0.1:1", "--messages=5", "--in-flight=1", "--ready-milliseconds=300"}
 	code, _, seal := sealed(t, startMosquitto(t, later).arguments("None", more...)...)

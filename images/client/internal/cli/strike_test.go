@@ -42,15 +42,15 @@ type load struct {
 	begun     func() bool
 }
 
-// said is what a client said until its end.
-type said struct {
+// outcome is what a client printed until its end.
+type outcome struct {
 	code   int
 	trials []contract.Trial
 	seal   contract.Seal
 }
 
 // only is the one trial of a client that ended well.
-func (s *said) only(t *testing.T) contract.Trial {
+func (s *outcome) only(t *testing.T) contract.Trial {
 	t.Helper()
 	if s.code != 0 || len(s.trials) != 1 {
 		t.Fatalf("exit code %d, %d trials, %+v", s.code, len(s.trials), s.seal.Failure)
@@ -58,8 +58,8 @@ func (s *said) only(t *testing.T) contract.Trial {
 	return s.trials[0]
 }
 
-// land gives what the clients said of trials that were struck.
-func (s *strike) land(t *testing.T) []said {
+// land returns the outcomes of clients whose trials were struck.
+func (s *strike) land(t *testing.T) []outcome {
 	t.Helper()
 	for times := 1; times <= 16; times *= 4 {
 		all, missed := s.try(t, times)
@@ -72,8 +72,8 @@ func (s *strike) land(t *testing.T) []said {
 	return nil
 }
 
-// try gives what the clients said, or why their trials were not struck.
-func (s *strike) try(t *testing.T, times int) (all []said, missed string) {
+// try returns the outcomes of the clients, or the reason why their trials were not struck.
+func (s *strike) try(t *testing.T, times int) (all []outcome, missed string) {
 	t.Helper()
 	var clients []*client
 	for _, one := range s.loads {
@@ -98,7 +98,7 @@ func (s *strike) try(t *testing.T, times int) (all []said, missed string) {
 	stop(t, frozen)
 	for late := time.Now().Add(catching); s.shows != nil && !s.shows(); time.Sleep(time.Millisecond) {
 		if time.Now().After(late) || s.isOver(t, clients) {
-			return nil, "nothing was under way"
+			return nil, "no trial was open"
 		}
 	}
 	if s.isOver(t, clients) {
@@ -126,7 +126,7 @@ func (s *strike) isOver(t *testing.T, clients []*client) bool {
 
 // wasStruck says by the client's own clock whether a trial began before the harm and ended after it. One that has failed was
 // reported after the harm began.
-func (s *said) wasStruck(t *testing.T, trial int, from, to time.Time) bool {
+func (s *outcome) wasStruck(t *testing.T, trial int, from, to time.Time) bool {
 	t.Helper()
 	if len(s.trials) < trial {
 		return true // it was interrupted
@@ -161,11 +161,11 @@ func launch(t *testing.T, arguments ...string) *client {
 	return made
 }
 
-func (c *client) ended(t *testing.T) said {
+func (c *client) ended(t *testing.T) outcome {
 	t.Helper()
 	code := exitCode(t, c.Cmd)
 	trials, seal := contracttest.Check(t, read(t, c.out), read(t, c.log))
-	return said{code, trials, seal}
+	return outcome{code, trials, seal}
 }
 
 func (c *client) isOver(t *testing.T, trial int) bool {

@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// What a segment has beside its data on loopback: Ethernet, IPv4, and TCP with timestamps.
+// Headers of a segment on loopback: Ethernet, IPv4, and TCP with timestamps.
 const segmentHeaders = 14 + 20 + 20 + 12
 
 // A record of TLS 1.2 by AES-GCM: 5 bytes of header, 8 of nonce, 16 of tag; of TLS 1.3 a nonce that is not sent, and one byte of type.
@@ -46,7 +46,7 @@ func TestBytesOfAMessage(t *testing.T) {
 	}
 }
 
-func TestWhatConnectingTakesIsApart(t *testing.T) {
+func TestConnectionTimeIsSeparate(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	load := []string{"--in-flight=1", "--messages=20"}
@@ -99,7 +99,7 @@ func TestMeasuresPacketsOfConnecting(t *testing.T) {
 	}
 }
 
-func TestEachPairsShareIsItsOwn(t *testing.T) {
+func TestEachPairHasItsOwnShare(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	trial := measured(t, broker.arguments("None", "--pairs=3", "--messages=50", "--in-flight=1")...)[0]

@@ -32,7 +32,7 @@ func (h hierarchy) groups() []string {
 	}
 }
 
-// hierarchies that the process is in; none for nobody.
+// hierarchies that the process is in; none for the host.
 func (p Process) hierarchies() []hierarchy {
 	if p.root == "" {
 		return nil

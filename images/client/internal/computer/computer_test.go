@@ -36,7 +36,7 @@ func is(t *testing.T, name string, value *int64, wanted int64) {
 	}
 }
 
-func TestAKernelThatTellsNothingLeavesEverythingAbsent(t *testing.T) {
+func TestUnsupportedKernelLeavesFieldsAbsent(t *testing.T) {
 	process := fake(t, nil)
 	if found := *process.Watch().End(nil); found.CPUFrequencyKilohertz != nil || found.CPUMaximumKilohertz != nil || found.CPUGovernor != "" ||
 		found.PowerMode != "" || found.TemperatureMillidegrees != nil || found.ThermalThrottles != nil || found.QuotaThrottledNanoseconds != nil ||
@@ -48,7 +48,7 @@ func TestAKernelThatTellsNothingLeavesEverythingAbsent(t *testing.T) {
 	}
 }
 
-func TestFrequencyGovernorAndTemperatureAreTold(t *testing.T) {
+func TestFrequencyGovernorAndTemperatureAreReported(t *testing.T) {
 	found := fake(t, map[string]string{
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq":  "1000000",
 		"sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq":  "1500000",
@@ -71,7 +71,7 @@ func TestFrequencyGovernorAndTemperatureAreTold(t *testing.T) {
 	}
 }
 
-func TestAJetsonTellsItsPowerMode(t *testing.T) {
+func TestJetsonReportsPowerMode(t *testing.T) {
 	files := map[string]string{"var/lib/nvpmodel/status": "pmode:0001 fmode:quiet"}
 	if mode := fake(t, files).Watch().End(nil).PowerMode; mode != "1" {
 		t.Errorf("%q", mode)
@@ -82,7 +82,7 @@ func TestAJetsonTellsItsPowerMode(t *testing.T) {
 	}
 }
 
-func TestThermalThrottlesAreThoseOfTheTrial(t *testing.T) {
+func TestThermalThrottlesAreCountedPerTrial(t *testing.T) {
 	for name, one := range map[string]struct {
 		before, after map[string]string
 		throttles     int64
@@ -115,7 +115,7 @@ func TestThermalThrottlesAreThoseOfTheTrial(t *testing.T) {
 
 const sixteen = "Name:\tx\nCpus_allowed_list:\t0-127\n"
 
-func TestTheLeastQuotaIsTheLimit(t *testing.T) {
+func TestLeastQuotaIsTheLimit(t *testing.T) {
 	for name, one := range map[string]struct {
 		files map[string]string
 		limit int64
@@ -139,7 +139,7 @@ func TestTheLeastQuotaIsTheLimit(t *testing.T) {
 	}
 }
 
-func TestTimeHeldBackByAQuotaIsThatOfTheTrial(t *testing.T) {
+func TestQuotaThrottlingIsCountedPerTrial(t *testing.T) {
 	for name, one := range map[string]struct{ group, stat, before, after string }{
 		"v2": {"0::/", "sys/fs/cgroup/cpu.stat", "usage_usec 9\nthrottled_usec 1000", "usage_usec 9\nthrottled_usec 3500"},
 		"v1": {"3:cpu:/kubepods/c", "sys/fs/cgroup/cpu/cpu.stat", "nr_throttled 1\nthrottled_time 1000000", "nr_throttled 4\nthrottled_time 3500000"},
@@ -151,7 +151,7 @@ func TestTimeHeldBackByAQuotaIsThatOfTheTrial(t *testing.T) {
 	}
 }
 
-func TestMemoryIsWhatIsAvailableAndAllowed(t *testing.T) {
+func TestMemoryIsLimitedByCgroup(t *testing.T) {
 	for name, one := range map[string]struct {
 		files map[string]string
 		bytes int64
@@ -170,21 +170,21 @@ func TestMemoryIsWhatIsAvailableAndAllowed(t *testing.T) {
 	}
 }
 
-func TestALimitThatIsNotSeenIsNotKnown(t *testing.T) {
+func TestUnreadableLimitIsUnknown(t *testing.T) {
 	if limit := fake(t, map[string]string{"proc/self/cgroup": "0::/", "proc/self/status": sixteen}).CPULimit(); limit != 0 {
 		t.Errorf("%d", limit)
 	}
 }
 
-func TestNobodyHasNoQuota(t *testing.T) {
+func TestHostHasNoQuota(t *testing.T) {
 	process := fake(t, map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "50000 100000", "sys/fs/cgroup/cpu.stat": "throttled_usec 1", "proc/self/status": sixteen})
 	process.root = ""
 	if process.CPULimit() != 0 || process.Watch().End(nil).QuotaThrottledNanoseconds != nil {
-		t.Error("nobody has a quota")
+		t.Error("the host has a quota")
 	}
 }
 
-func TestTheInterfaceIsThatOfTheRoute(t *testing.T) {
+func TestInterfaceIsThatOfTheRoute(t *testing.T) {
 	loopback, err := net.InterfaceByName("lo")
 	if err != nil {
 		t.Fatal(err)

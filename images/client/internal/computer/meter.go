@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Process is one whose share of its computer is told.
+// Process is a process whose share of its computer is measured.
 type Process struct {
 	host string // folder with the proc and sys of the computer
 	root string // the process's own root folder, which has its cgroup; empty for no process
@@ -28,7 +28,7 @@ func Other(id int) Process {
 	return Process{host: "/", root: filepath.Join("/proc", digits, "root"), id: digits}
 }
 
-// Host is the computer alone: no quota is known.
+// Host is the whole computer, without a quota.
 func Host() Process { return Process{host: "/"} }
 
 // Meter compares a computer after a trial with the same before.

@@ -1,6 +1,6 @@
 // Package contract is what the client prints: version 1 of the contract with the operator.
 //
-// contract.schema.json beside go.mod is generated from the operator's models, and the tests hold these types against it.
+// contract.schema.json next to go.mod is generated from the operator's models, and the tests hold these types against it.
 package contract
 
 import "strings"
@@ -104,7 +104,7 @@ type Computer struct {
 	CongestionControl         string `json:"congestionControl,omitempty"`
 }
 
-// ServerSample is what the agent beside the server saw; nil is what the node's kernel does not tell.
+// ServerSample is what the agent of the server measured. A field is nil if the kernel of the node does not report it.
 type ServerSample struct {
 	ResidentBeforePartsPerMillion *int64    `json:"residentBeforePartsPerMillion,omitempty"`
 	ResidentAfterPartsPerMillion  *int64    `json:"residentAfterPartsPerMillion,omitempty"`

@@ -39,7 +39,7 @@ func NewHistogram(values []int64) *Histogram {
 	return histogram
 }
 
-// bounds are the upper bounds of the first buckets, 2^(i/64): those of the others are theirs, doubled again and again.
+// bounds are the upper bounds of the first buckets, 2^(i/64): those of the others are theirs, doubled repeatedly.
 var bounds = func() [bucketsPerDoubling]float64 {
 	var made [bucketsPerDoubling]float64
 	for index := range made {

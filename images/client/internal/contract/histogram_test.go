@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestAValueLiesInItsBucket(t *testing.T) {
+func TestValueLiesInItsBucket(t *testing.T) {
 	for range 100_000 {
 		value := rand.Int64N(1<<rand.IntN(50)+1) + 2
 		index := BucketIndex(value)
@@ -18,7 +18,7 @@ func TestAValueLiesInItsBucket(t *testing.T) {
 	}
 }
 
-func TestABoundBelongsToTheBucketBelowIt(t *testing.T) {
+func TestBoundBelongsToLowerBucket(t *testing.T) {
 	for exponent := range 50 {
 		bound := int64(1) << exponent
 		if index := BucketIndex(bound); index != 64*exponent {
@@ -39,7 +39,7 @@ func TestABoundBelongsToTheBucketBelowIt(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTimeIsInTheFirstBucket(t *testing.T) {
+func TestNonPositiveTimeIsInTheFirstBucket(t *testing.T) {
 	for _, value := range []int64{-1, 0, 1} {
 		if index := BucketIndex(value); index != 0 {
 			t.Errorf("%d is in bucket %d", value, index)
@@ -47,7 +47,7 @@ func TestWhatIsNoTimeIsInTheFirstBucket(t *testing.T) {
 	}
 }
 
-func TestAHistogramCounts(t *testing.T) {
+func TestHistogramCounts(t *testing.T) {
 	got := NewHistogram([]int64{2048, 1024, 1025, 1024})
 	want := &Histogram{Schema: 6, Count: 4, SumNanoseconds: 5121, Indexes: []int{640, 641, 704}, Counts: []int64{2, 1, 1}}
 	if !reflect.DeepEqual(got, want) {

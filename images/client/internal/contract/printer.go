@@ -16,12 +16,12 @@ import (
 // EngineVersion is set when the program is linked.
 var EngineVersion = "dev"
 
-// Report is told of the trials of each case.
+// Report receives the trials of all cases.
 type Report interface {
 	Of(number int) Reporter
 }
 
-// Reporter is told of every trial of a case.
+// Reporter receives the trials of one case.
 type Reporter interface {
 	Started(trial int, warmup bool, at time.Time) error
 	Ended(trial Trial) error

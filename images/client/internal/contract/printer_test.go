@@ -69,7 +69,7 @@ func TestEveryFieldFollowsTheContract(t *testing.T) {
 	contracttest.Check(t, out.Bytes(), seal)
 }
 
-func TestASealOfNothing(t *testing.T) {
+func TestSealWithoutTrials(t *testing.T) {
 	seal, err := json.Marshal(contract.NewPrinter(&writes{}).Seal(nil))
 	if err != nil {
 		t.Fatal(err)

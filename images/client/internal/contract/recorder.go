@@ -36,7 +36,7 @@ func (r *Recorder) Take() *Histogram {
 	return taken
 }
 
-// MergeHistograms adds up; nil stands for an empty one.
+// MergeHistograms returns the sum. nil is an empty histogram.
 func MergeHistograms(one, other *Histogram) *Histogram {
 	if one == nil {
 		return other

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestARecorderCountsAsAHistogramDoes(t *testing.T) {
+func TestRecorderCountsLikeHistogram(t *testing.T) {
 	var recorder Recorder
 	var total *Histogram
 	values := make([]int64, 0, 100_000)
@@ -29,8 +29,8 @@ func TestARecorderCountsAsAHistogramDoes(t *testing.T) {
 	}
 }
 
-// TestNoValueIsKept: what is kept would have to be sorted in the measured path, all at once.
-func TestNoValueIsKept(t *testing.T) {
+// TestEmptyRecorderHasNoHistogram: what is kept would have to be sorted in the measured path, all at once.
+func TestEmptyRecorderHasNoHistogram(t *testing.T) {
 	var recorder Recorder
 	recorder.Add(1e9)
 	if allocated := testing.AllocsPerRun(1000, func() {

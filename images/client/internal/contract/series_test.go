@@ -27,24 +27,24 @@ func (s *scripted) Trial(ctx context.Context, report contract.Reporter, number i
 	return report.Ended(contract.Trial{Trial: number, Warmup: warmup, Outcome: contract.Completed})
 }
 
-type told struct{ trials []contract.Trial }
+type recorded struct{ trials []contract.Trial }
 
-func (t *told) Of(number int) contract.Reporter { return teller{t, number} }
+func (t *recorded) Of(number int) contract.Reporter { return caseReporter{t, number} }
 
-type teller struct {
-	*told
+type caseReporter struct {
+	*recorded
 	number int
 }
 
-func (teller) Started(int, bool, time.Time) error { return nil }
+func (caseReporter) Started(int, bool, time.Time) error { return nil }
 
-func (t teller) Ended(trial contract.Trial) error {
+func (t caseReporter) Ended(trial contract.Trial) error {
 	trial.Case = t.number
 	t.trials = append(t.trials, trial)
 	return nil
 }
 
-func (t *told) order() string {
+func (t *recorded) order() string {
 	words := ""
 	for _, trial := range t.trials {
 		words += fmt.Sprintf("%d:%d ", trial.Case, trial.Trial)
@@ -54,8 +54,8 @@ func (t *told) order() string {
 
 var turns = []contract.Turn{{Case: 1, Number: 1}, {Case: 0, Number: 1}, {Case: 0, Number: 2}, {Case: 1, Number: 2}}
 
-func TestTrialsComeInTheirTurn(t *testing.T) {
-	report := &told{}
+func TestTrialsRunInTheOrderOfTurns(t *testing.T) {
+	report := &recorded{}
 	series := contract.Series{Cases: []contract.Case{{Target: &scripted{}, Number: 3}, {Target: &scripted{}, Number: 7}}, Turns: turns}
 	if err := series.Run(t.Context(), report); err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestTrialsComeInTheirTurn(t *testing.T) {
 	}
 }
 
-func TestWhatEndsASeriesNamesItsCase(t *testing.T) {
+func TestFailureOfASeriesNamesItsCase(t *testing.T) {
 	gone := &contract.Failure{Reason: "AgentUnreachable", Message: "no answer"}
 	for name, target := range map[string]*scripted{
 		"prepared": {prepared: gone}, "trial": {trial: func(context.Context) error { return fmt.Errorf("trial: %w", gone) }},
@@ -73,16 +73,16 @@ func TestWhatEndsASeriesNamesItsCase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			series := contract.Series{Cases: []contract.Case{{Target: &scripted{}, Number: 3}, {Target: target, Number: 7}}, Turns: turns}
 			var failure *contract.Failure
-			if err := series.Run(t.Context(), &told{}); !errors.As(err, &failure) || failure.Case != 7 || failure.Reason != gone.Reason {
+			if err := series.Run(t.Context(), &recorded{}); !errors.As(err, &failure) || failure.Case != 7 || failure.Reason != gone.Reason {
 				t.Errorf("%v", err)
 			}
 		})
 	}
 }
 
-func TestATrialCutOffByItsDeadlineIsToldAndTheOthersKeepTheirs(t *testing.T) {
+func TestTrialOverItsDeadlineIsReportedAndOthersKeepTheirs(t *testing.T) {
 	hangs := &scripted{trial: func(ctx context.Context) error { <-ctx.Done(); return context.Canceled }}
-	report := &told{}
+	report := &recorded{}
 	series := contract.Series{
 		Cases: []contract.Case{{Target: hangs, Number: 3, Deadline: time.Millisecond}, {Target: &scripted{}, Number: 7, Deadline: time.Hour}},
 		Turns: turns,
@@ -100,10 +100,10 @@ func TestATrialCutOffByItsDeadlineIsToldAndTheOthersKeepTheirs(t *testing.T) {
 	}
 }
 
-func TestAnInterruptionIsNoCasesFault(t *testing.T) {
+func TestInterruptionNamesNoCase(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	hangs := &scripted{trial: func(ctx context.Context) error { cancel(); <-ctx.Done(); return context.Canceled }}
-	report := &told{}
+	report := &recorded{}
 	series := contract.Series{Cases: []contract.Case{{Target: hangs, Number: 3, Deadline: time.Hour}}, Turns: turns[1:2]}
 	if err := series.Run(ctx, report); !errors.Is(err, context.Canceled) || len(report.trials) != 0 {
 		t.Errorf("%v, %v", err, report.trials)

@@ -27,7 +27,7 @@ func agentThat(t *testing.T, answer http.HandlerFunc) *agentclient.Agent {
 	return agent
 }
 
-func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
+func TestAgentIsCalledOutsideTheTimedTrial(t *testing.T) {
 	var asked []string
 	var prepared, sampled []time.Time
 	_, options := faulty(t, func(int, http.ResponseWriter, *http.Request) bool {
@@ -70,7 +70,7 @@ func TestTheAgentIsAskedBeforeAndAfterTheClockRuns(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
+func TestAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestAnAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatStartsLateIsAwaited(t *testing.T) {
+func TestLateAgentIsAwaited(t *testing.T) {
 	requests := 0
 	_, options := faulty(t, honest)
 	options.Agent = agentThat(t, func(writer http.ResponseWriter, _ *http.Request) {
@@ -106,7 +106,7 @@ func TestAnAgentThatStartsLateIsAwaited(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
+func TestAgentLostLaterFailsNoTrial(t *testing.T) {
 	hang := func(request *http.Request) { <-request.Context().Done() }
 	for name, lose := range map[string]func(http.ResponseWriter, *http.Request){
 		"hangs":  func(_ http.ResponseWriter, request *http.Request) { hang(request) },
@@ -142,7 +142,7 @@ func TestAnAgentThatIsLostLaterSpoilsNoTrial(t *testing.T) {
 	}
 }
 
-func TestAnAgentThatRefusesGivesItsReason(t *testing.T) {
+func TestRefusalOfAgentIsReported(t *testing.T) {
 	server, options := faulty(t, honest)
 	options.Agent = agentThat(t, func(writer http.ResponseWriter, _ *http.Request) {
 		writer.WriteHeader(http.StatusUnauthorized)

@@ -163,7 +163,7 @@ func (f *file) acceptRange(header http.Header) error {
 	case err != nil, first != f.received:
 		return retry(contract.Corrupt, fmt.Errorf("the server was asked for the bytes from %d on, and offers %q", f.received, offered))
 	case f.etag != "" && etag != "" && etag != f.etag:
-		return retry(contract.Corrupt, fmt.Errorf("the server goes on with another file: its ETag was %s and is %s", f.etag, etag))
+		return retry(contract.Corrupt, fmt.Errorf("the server continues with another file: its ETag was %s and is %s", f.etag, etag))
 	case total != f.options.Size:
 		return f.wrongLength(fmt.Sprintf("a file of %d bytes", total), f.options.Size)
 	}

@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// retryable is an end of an attempt that another attempt may mend.
+// retryable is the failure of an attempt after which another attempt may succeed.
 type retryable struct {
 	cause string
 	err   error
@@ -36,7 +36,7 @@ func whileConnecting(err error) error {
 	return retry(contract.Unreachable, err)
 }
 
-// whileShakingHands names the cause of a TLS handshake that failed; what a second try cannot mend is fatal.
+// whileShakingHands names the cause of a failed TLS handshake. It is fatal if a retry cannot succeed.
 func whileShakingHands(err error) error {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {

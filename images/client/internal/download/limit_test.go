@@ -22,7 +22,7 @@ func drip(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func TestATrialThatReachesItsLimitFailsAndTheNextIsRun(t *testing.T) {
+func TestTrialOverItsLimitFailsAndNextRuns(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]spoiler{
 		"dripping": func(number int, writer http.ResponseWriter, request *http.Request) bool {
@@ -50,7 +50,7 @@ func TestATrialThatReachesItsLimitFailsAndTheNextIsRun(t *testing.T) {
 	}
 }
 
-func TestHowATrialWasMeasuredIsRecorded(t *testing.T) {
+func TestMeasurementMethodIsRecorded(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*Options)
 		copied bool

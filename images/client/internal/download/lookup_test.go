@@ -87,7 +87,7 @@ func answer(asked []byte) []byte {
 	return append(append(head, question...), found...)
 }
 
-func TestANameIsLookedUpOnceBeforeTheClockStarts(t *testing.T) {
+func TestNameIsResolvedOnceBeforeTiming(t *testing.T) {
 	const while = 300 * time.Millisecond
 	dns := resolving(t, while)
 	server, options := faulty(t, once(func(writer http.ResponseWriter) { half(writer, abandon) }))
@@ -110,7 +110,7 @@ func TestANameIsLookedUpOnceBeforeTheClockStarts(t *testing.T) {
 	}
 }
 
-func TestANameThatIsNotResolvedIsNoRetryOfTheServer(t *testing.T) {
+func TestUnresolvedNameDoesNotCountAsRetry(t *testing.T) {
 	resolveBy(t, func(context.Context, string, string) (net.Conn, error) {
 		return nil, &net.OpError{Op: "dial", Err: os.ErrDeadlineExceeded}
 	})
@@ -128,7 +128,7 @@ func TestANameThatIsNotResolvedIsNoRetryOfTheServer(t *testing.T) {
 	server.asked(t)
 }
 
-func TestAnInterruptedLookupEndsTheSeries(t *testing.T) {
+func TestInterruptedLookupEndsTheSeries(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	resolveBy(t, func(ctx context.Context, _, _ string) (net.Conn, error) {
 		cancel()
@@ -156,7 +156,7 @@ func onIPv6(t *testing.T) (*server, *asked) {
 	return made, made.options(t)
 }
 
-func TestAnAddressOfIPv6IsDownloadedFrom(t *testing.T) {
+func TestDownloadFromIPv6Address(t *testing.T) {
 	server, options := onIPv6(t)
 	host := ""
 	server.spoil = func(_ int, _ http.ResponseWriter, request *http.Request) bool {
@@ -171,7 +171,7 @@ func TestAnAddressOfIPv6IsDownloadedFrom(t *testing.T) {
 	}
 }
 
-func TestTheOtherFamilyIsTriedWhenOneDoesNotAnswer(t *testing.T) {
+func TestOtherAddressFamilyIsTriedAfterATimeout(t *testing.T) {
 	listening, _ := onIPv6(t)
 	six := netip.MustParseAddrPort(listening.Listener.Addr().String())
 	refusing := fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
@@ -189,7 +189,7 @@ func TestTheOtherFamilyIsTriedWhenOneDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func TestTheNextAddressIsTriedWhenOneRefuses(t *testing.T) {
+func TestNextAddressIsTriedWhenOneRefuses(t *testing.T) {
 	_, options := faulty(t, honest)
 	good := netip.MustParseAddrPort(options.URL.Host)
 	bad := netip.AddrPortFrom(good.Addr().Next(), good.Port())

@@ -8,7 +8,7 @@ import (
 
 const (
 	mostMark     = 256 << 10
-	leastMark    = 16 << 10 // whoever is slower is told of whatever comes
+	leastMark    = 16 << 10 // slower transfers wake for all data
 	markTime     = 250 * time.Microsecond
 	markTimeout  = 5 * time.Millisecond
 	rateTime     = time.Millisecond

@@ -53,10 +53,10 @@ func fast(t *testing.T, marked <-chan struct{}, end func(net.Conn)) (*net.TCPCon
 // marking tells once when the watch's socket has a mark.
 func marking(w *watch) (marked chan struct{}, look func()) {
 	marked = make(chan struct{})
-	told := false
+	applied := false
 	return marked, func() {
-		if w.mark.waits() && !told {
-			told = true
+		if w.mark.waits() && !applied {
+			applied = true
 			close(marked)
 		}
 	}
@@ -74,7 +74,7 @@ var ways = map[string]func(*net.TCPConn, int64, *watch, func(int64)) error{
 	},
 }
 
-func TestWhatIsLessThanAMarkIsReadSoon(t *testing.T) {
+func TestDataBelowMarkIsReadSoon(t *testing.T) {
 	for name, take := range ways {
 		t.Run(name, func(t *testing.T) {
 			const little = 1000
@@ -109,8 +109,8 @@ func TestWhatIsLessThanAMarkIsReadSoon(t *testing.T) {
 	}
 }
 
-// TestAStallBehindAMarkIsSeen is patient until everything has come, and then no longer.
-func TestAStallBehindAMarkIsSeen(t *testing.T) {
+// TestStallBelowMarkIsDetected is patient until everything has come, and then no longer.
+func TestStallBelowMarkIsDetected(t *testing.T) {
 	for name, take := range ways {
 		t.Run(name, func(t *testing.T) {
 			const timeout = 300 * time.Millisecond
@@ -146,8 +146,8 @@ func TestAStallBehindAMarkIsSeen(t *testing.T) {
 	}
 }
 
-// TestTheEndOfAFileIsNotHeldBack has a server that leaves the connection open.
-func TestTheEndOfAFileIsNotHeldBack(t *testing.T) {
+// TestEndOfFileIsReadAtOnce has a server that leaves the connection open.
+func TestEndOfFileIsReadAtOnce(t *testing.T) {
 	for name, take := range ways {
 		t.Run(name, func(t *testing.T) {
 			const file = 64 << 20
@@ -168,7 +168,7 @@ func TestTheEndOfAFileIsNotHeldBack(t *testing.T) {
 	}
 }
 
-func TestAMarkIsAQuarterOfAMillisecond(t *testing.T) {
+func TestMarkIsAQuarterOfAMillisecond(t *testing.T) {
 	for megabits, wanted := range map[int64]int64{100: 1, 500: 1, 1000: 16 << 10, 2500: 64 << 10, 10_000: 256 << 10, 40_000: 256 << 10} {
 		if got := markOf(megabits*1e6/8, time.Second); got != wanted {
 			t.Errorf("%d Mbit/s: %d, not %d", megabits, got, wanted)
@@ -176,7 +176,7 @@ func TestAMarkIsAQuarterOfAMillisecond(t *testing.T) {
 	}
 }
 
-func TestAMarkIsOneThatTheSocketCanHold(t *testing.T) {
+func TestMarkFitsTheSocketBuffer(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestAMarkIsOneThatTheSocketCanHold(t *testing.T) {
 	for _, asked := range []int64{4 << 10, 1 << 30, 1} {
 		wanted := min(asked, room/4)
 		if one.set(asked); one.value != wanted || option(unix.SO_RCVLOWAT) != wanted {
-			t.Errorf("%d asked: %d said, %d set, not %d", asked, one.value, option(unix.SO_RCVLOWAT), wanted)
+			t.Errorf("%d requested: %d reported, %d set, not %d", asked, one.value, option(unix.SO_RCVLOWAT), wanted)
 		}
 	}
 	if again := option(unix.SO_RCVBUF); again != room {

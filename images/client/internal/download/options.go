@@ -1,4 +1,4 @@
-// Package download fetches a file over HTTP again and again, with wget's semantics, and measures each time.
+// Package download fetches a file over HTTP repeatedly, with wget's semantics, and measures each transfer.
 package download
 
 import (
@@ -20,7 +20,7 @@ type Options struct {
 	WaitMaximum  time.Duration // each further wait is longer by the first one, up to this; 0: all are the same
 	Limit        time.Duration // a trial that takes longer has failed; 0: none
 	VerifyDigest bool
-	Copy         bool               // copy content out of the kernel that nobody looks at, too
+	Copy         bool               // copy all content out of the kernel, although it is not used
 	TLS          *tls.Config        // nil for plain HTTP
 	CacheState   string             // asked of the agent
 	Agent        *agentclient.Agent // nil without

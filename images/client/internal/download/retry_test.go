@@ -14,7 +14,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-func TestEachCauseIsOneCountedRetryThatAsksForWhatIsMissing(t *testing.T) {
+func TestEachCauseIsCountedAndResumesTheDownload(t *testing.T) {
 	for _, test := range []struct {
 		cause string
 		spoil func(http.ResponseWriter)
@@ -73,7 +73,7 @@ func TestSeveralRetriesOfOneDownloadAddUp(t *testing.T) {
 	server.asked(t, all, missing, missing, missing, all)
 }
 
-func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
+func TestRefusedConnectionIsRetriedUntilAttemptsEnd(t *testing.T) {
 	host := fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
 	options := &asked{First: 1, Last: 2, Options: Options{
 		URL: &url.URL{Scheme: "http", Host: host, Path: "/file.bin"}, Size: size,
@@ -92,7 +92,7 @@ func TestARefusedConnectionIsRetriedUntilAttemptsAreUsedUp(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsNotAnsweredIsUnreachable(t *testing.T) {
+func TestUnansweredConnectionIsUnreachable(t *testing.T) {
 	t.Parallel()
 	address := silent(t)
 	options := &asked{First: 1, Last: 1, Options: Options{
@@ -137,7 +137,7 @@ func silent(t *testing.T) string {
 	return ""
 }
 
-func TestContentWithAnotherDigestStartsOver(t *testing.T) {
+func TestContentWithWrongDigestRestarts(t *testing.T) {
 	server, options := faulty(t, once(func(writer http.ResponseWriter) {
 		writer.Header().Set("Content-Length", fmt.Sprint(size))
 		_, _ = writer.Write(bytes.Repeat([]byte{'x'}, size))
@@ -147,7 +147,7 @@ func TestContentWithAnotherDigestStartsOver(t *testing.T) {
 	server.asked(t, all, all)
 }
 
-func TestAServerThatIgnoresRangeStartsOver(t *testing.T) {
+func TestServerWithoutRangesRestartsDownload(t *testing.T) {
 	for _, verify := range []bool{false, true} {
 		server, options := faulty(t, func(number int, writer http.ResponseWriter, request *http.Request) bool {
 			request.Header.Del("Range")
@@ -162,7 +162,7 @@ func TestAServerThatIgnoresRangeStartsOver(t *testing.T) {
 	}
 }
 
-func TestAChangedFileStartsOver(t *testing.T) {
+func TestChangedFileRestartsDownload(t *testing.T) {
 	server, options := faulty(t, func(number int, writer http.ResponseWriter, request *http.Request) bool {
 		if number == 1 {
 			half(writer, abandon)
@@ -179,7 +179,7 @@ func TestAChangedFileStartsOver(t *testing.T) {
 	server.asked(t, all, missing)
 }
 
-func TestARestThatIsNotTheRestIsCorrupt(t *testing.T) {
+func TestWrongRangeIsCorrupt(t *testing.T) {
 	for name, header := range map[string]map[string]string{
 		"another range": {"Content-Range": fmt.Sprintf("bytes 5-%d/%d", size-1, size), "Etag": `"one"`},
 		"another file":  {"Content-Range": fmt.Sprintf("bytes %d-%d/%d", size/2, size-1, size), "Etag": `"two"`},
@@ -226,7 +226,7 @@ func TestWaitsGrowAsThoseOfWget(t *testing.T) {
 	}
 }
 
-func TestGrowingWaitsArePartOfTheTime(t *testing.T) {
+func TestBackoffCountsAsTime(t *testing.T) {
 	_, options := faulty(t, func(number int, writer http.ResponseWriter, _ *http.Request) bool {
 		if number <= 3 {
 			writer.WriteHeader(http.StatusServiceUnavailable)

@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-func TestAStallIsSeenOnceTheTimeoutHasPassed(t *testing.T) {
+func TestStallIsDetectedAfterTimeout(t *testing.T) {
 	t.Parallel()
 	for name, stall := range map[string]func(http.ResponseWriter){
 		"in the body":     func(writer http.ResponseWriter) { half(writer, untilGone) },
@@ -41,7 +41,7 @@ func holdBack(writer http.ResponseWriter) {
 }
 
 // Data trickles for longer than the timeout, but never is the wait for more of it as long: the deadline must move.
-func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
+func TestShortPauseIsNotAStall(t *testing.T) {
 	t.Parallel()
 	const timeout, pause, parts = 3 * time.Second, 800 * time.Millisecond, 6
 	trickle := once(func(writer http.ResponseWriter) {
@@ -83,7 +83,7 @@ func TestAPauseShorterThanTheTimeoutIsNoStall(t *testing.T) {
 	}
 }
 
-func TestTheTimeOfATrialIncludesWaitsAndStalls(t *testing.T) {
+func TestTrialTimeIncludesWaitsAndStalls(t *testing.T) {
 	t.Parallel()
 	_, options := faulty(t, once(func(writer http.ResponseWriter) { half(writer, untilGone) }))
 	options.ReadTimeout, options.Wait = stalling, 300*time.Millisecond

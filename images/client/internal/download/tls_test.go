@@ -69,7 +69,7 @@ func TestDownloadsOverTLSResume(t *testing.T) {
 	}
 }
 
-func TestAServerThatCannotBeTrustedFailsAtOnce(t *testing.T) {
+func TestUntrustedServerFailsAtOnce(t *testing.T) {
 	other := filepath.Join(t.TempDir(), "other.crt")
 	if err := os.WriteFile(other, unrelated(t), 0o600); err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func unrelated(t *testing.T) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: raw})
 }
 
-func TestAServerWithoutTLSFailsAtOnce(t *testing.T) {
+func TestServerWithoutTLSFailsAtOnce(t *testing.T) {
 	server, options := faulty(t, honest)
 	server.Config.ErrorLog = quiet
 	var err error

@@ -28,7 +28,7 @@ type outcome struct {
 	err      error // nil, a *contract.Failure, or context.Canceled
 }
 
-// fetch runs one download to its end: every byte, no attempts left, or an error that no attempt can mend.
+// fetch runs one download to its end: all bytes, no attempts left, or a fatal error.
 func fetch(ctx context.Context, options *Options, server target, digest string) outcome {
 	started := time.Now()
 	result := outcome{retries: map[string]int64{}}

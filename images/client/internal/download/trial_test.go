@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-func TestWhatNoAttemptCanMendFailsAtOnce(t *testing.T) {
+func TestFatalErrorIsNotRetried(t *testing.T) {
 	length := func(status int, length int, contentRange string) spoiler {
 		return func(_ int, writer http.ResponseWriter, _ *http.Request) bool {
 			writer.Header().Set("Content-Length", fmt.Sprint(length))
@@ -88,7 +88,7 @@ func TestOneFailedDownloadFailsItsTrial(t *testing.T) {
 	}
 }
 
-func TestANameIsResolvedAndTimed(t *testing.T) {
+func TestNameIsResolvedAndTimed(t *testing.T) {
 	_, options := faulty(t, honest)
 	options.URL.Host = strings.Replace(options.URL.Host, "127.0.0.1", "localhost", 1)
 	trial := run(t, options)[0]
@@ -125,7 +125,7 @@ func TestInterruptionEndsAtOnce(t *testing.T) {
 	}
 }
 
-func TestNoDigestIsAReason(t *testing.T) {
+func TestMissingDigestIsReported(t *testing.T) {
 	for name, spoil := range map[string]func(http.ResponseWriter){
 		"absent":   func(writer http.ResponseWriter) { writer.WriteHeader(http.StatusNotFound) },
 		"no hex":   func(writer http.ResponseWriter) { fmt.Fprintln(writer, strings.Repeat("x", 64)) },

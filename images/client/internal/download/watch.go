@@ -53,7 +53,7 @@ func (w *watch) readTimeout() time.Duration {
 func (w *watch) longestGap() time.Duration { return max(w.longest, time.Since(w.last)) }
 
 // early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs. What came
-// and is less than the mark is read before anything is said of it.
+// and is less than the mark is read before it is reported.
 func (w *watch) early(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false

@@ -1,4 +1,4 @@
-// Package egress keeps a client from addresses that an administrator refuses, whatever name leads to them.
+// Package egress prevents connections to addresses that an administrator refuses, by whatever name.
 package egress
 
 import (
@@ -15,10 +15,10 @@ import (
 
 const lookupTimeout = 30 * time.Second
 
-// Networks are those in which nothing is to be reached.
+// Networks are the refused networks.
 type Networks []netip.Prefix
 
-// Parse reads networks, as in 127.0.0.0/8,::1/128; none of nothing.
+// Parse parses networks, as in 127.0.0.0/8,::1/128. An empty list is valid.
 func Parse(list string) (Networks, error) {
 	var found Networks
 	for text := range strings.FieldsFuncSeq(list, func(letter rune) bool { return letter == ',' }) {
@@ -31,7 +31,7 @@ func Parse(list string) (Networks, error) {
 	return found, nil
 }
 
-// Dialer refuses an address in them, as it is once its name is resolved, before it is connected to.
+// Dialer returns a dialer that refuses addresses in these networks after name resolution, before it connects.
 func (n Networks) Dialer() *net.Dialer {
 	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
 		found, err := netip.ParseAddrPort(address)
@@ -42,7 +42,7 @@ func (n Networks) Dialer() *net.Dialer {
 	}}
 }
 
-// Resolve is the first address of a host that is not in them, for a program that connects by itself.
+// Resolve returns the first address of a host that is not refused, for a program that connects by itself.
 func (n Networks) Resolve(ctx context.Context, host string) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
@@ -51,7 +51,7 @@ func (n Networks) Resolve(ctx context.Context, host string) (string, error) {
 	case ctx.Err() != nil:
 		return "", context.Canceled
 	case err != nil:
-		message := fmt.Sprintf("%v: does the DNS of the client's node answer, and know the name?", err)
+		message := fmt.Sprintf("%v: check the name, and DNS on the node of the client", err)
 		return "", &contract.Failure{Reason: "LookupFailed", Message: message}
 	}
 	for _, address := range addresses {
@@ -62,13 +62,13 @@ func (n Networks) Resolve(ctx context.Context, host string) (string, error) {
 	return "", err
 }
 
-// check gives a *contract.Failure for an address that is refused.
+// check returns a *contract.Failure for a refused address.
 func (n Networks) check(address netip.Addr) error {
 	plain := address.Unmap().WithZone("")
 	for _, network := range n {
 		if network.Contains(plain) {
-			message := fmt.Sprintf("the server's name leads to %v, which is refused here: name another server, or have %v taken "+
-				"out of policy.refusedNetworks, a value of the chart", plain, network)
+			message := fmt.Sprintf("the server's name resolves to %v, which is refused: name another server, or ask an administrator "+
+				"to remove %v from the chart value policy.refusedNetworks", plain, network)
 			return &contract.Failure{Reason: "AddressRefused", Message: message}
 		}
 	}

@@ -25,7 +25,7 @@ func refused(err error) bool {
 	return errors.As(err, &failure) && failure.Reason == "AddressRefused"
 }
 
-func TestAnAddressIsRefusedInEverySpelling(t *testing.T) {
+func TestAddressIsRefusedInEverySpelling(t *testing.T) {
 	networks := parsed(t, usual)
 	for host, want := range map[string]bool{
 		"127.0.0.1": true, "127.9.9.9": true, "0.0.0.0": true, "169.254.169.254": true, "::": true, "::1": true, "fe80::1%lo": true,
@@ -38,7 +38,7 @@ func TestAnAddressIsRefusedInEverySpelling(t *testing.T) {
 	}
 }
 
-func TestNothingIsDialledThatIsRefused(t *testing.T) {
+func TestRefusedAddressIsNotDialled(t *testing.T) {
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestNothingIsDialledThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestANameIsResolvedToWhatIsNotRefused(t *testing.T) {
+func TestNameResolvesToAllowedAddress(t *testing.T) {
 	address, err := parsed(t, "::1/128").Resolve(context.Background(), "localhost")
 	if err != nil || address != "127.0.0.1" {
 		t.Errorf("%s, %v", address, err)
@@ -70,7 +70,7 @@ func TestANameIsResolvedToWhatIsNotRefused(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNetworkIsSaid(t *testing.T) {
+func TestInvalidNetworkIsReported(t *testing.T) {
 	for _, list := range []string{"127.0.0.1", "10.0.0.0/33", "localhost", "10.0.0.0/8, ::1/128"} {
 		if networks, err := Parse(list); err == nil {
 			t.Errorf("%q: %v", list, networks)

@@ -1,5 +1,5 @@
-// Package gate lets a server listen only while somebody holds its gate open: a connection to a socket in the pod. Whoever is
-// gone, however it went, has closed it.
+// Package gate lets a server listen only while a client holds its gate open: a connection to a socket in the pod. The kernel
+// closes the connection of a client that ends for any reason.
 package gate
 
 import (
@@ -16,11 +16,11 @@ import (
 
 const (
 	isOpen  = "open"
-	listens = "listening" // the word of the line by which the server says that it does
+	listens = "listening" // the word in the line that the server prints when it listens
 )
 
-// Serve runs the server while the gate at this socket is held, until ctx is done. Who comes last holds it alone: those before
-// may be lost, and nobody has been told yet.
+// Serve runs the server while the gate at this socket is held, until ctx is done. The last holder replaces earlier ones, which
+// may be lost without notice.
 func Serve(ctx context.Context, socket string, server []string) error {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -44,7 +44,7 @@ func Serve(ctx context.Context, socket string, server []string) error {
 	}
 }
 
-// enter runs the server until the holder goes; what it gives ends it earlier, and returns when it has ended.
+// enter runs the server until the holder disconnects. leave ends it earlier, and returns when it has ended.
 func enter(ctx context.Context, holder net.Conn, server []string) (leave func()) {
 	held, end := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -65,7 +65,7 @@ func enter(ctx context.Context, holder net.Conn, server []string) (leave func())
 	}
 }
 
-// run runs the server until ctx is done or it ends by itself, which is an error. What it prints is passed on.
+// run runs the server until ctx is done. It is an error if the server ends earlier. run forwards its output.
 func run(ctx context.Context, server []string, opened func()) error {
 	reader, writer, err := os.Pipe()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-const patience = time.Minute
+const timeout = time.Minute
 
 // start serves a gate before a server that writes its number down, and says that it listens.
 func start(t *testing.T) (socket, number string) {
@@ -65,17 +65,17 @@ func isThere(pid int) bool {
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(timeout); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not in time", what)
 		}
 	}
 }
 
-func TestAServerRunsWhileItsGateIsHeld(t *testing.T) {
+func TestServerRunsWhileItsGateIsHeld(t *testing.T) {
 	socket, number := start(t)
 	if _, err := os.Stat(number); err == nil {
-		t.Error("it runs, and nobody holds its gate")
+		t.Error("it runs without a holder of its gate")
 	}
 	for range 2 {
 		held := hold(t, socket)
@@ -88,20 +88,20 @@ func TestAServerRunsWhileItsGateIsHeld(t *testing.T) {
 	}
 }
 
-func TestWhoComesLastHoldsItAlone(t *testing.T) {
+func TestLastHolderReplacesEarlierOnes(t *testing.T) {
 	socket, number := start(t)
 	lost := hold(t, socket)
 	first := running(t, number)
 	hold(t, socket)
 	if second := running(t, number); isThere(first) || !isThere(second) {
-		t.Error("the server of one that is lost goes on")
+		t.Error("the server of a lost holder continues")
 	}
 	if _, err := bufio.NewReader(lost).ReadByte(); err == nil {
-		t.Error("one that is lost is not told")
+		t.Error("a lost holder gets no message")
 	}
 }
 
-func TestTheServerEndsWithItsGate(t *testing.T) {
+func TestServerEndsWithItsGate(t *testing.T) {
 	folder := t.TempDir()
 	socket, number := filepath.Join(folder, "0"), filepath.Join(folder, "number")
 	ctx, end := context.WithCancel(context.Background())
@@ -112,11 +112,11 @@ func TestTheServerEndsWithItsGate(t *testing.T) {
 	hold(t, socket)
 	end()
 	if err := <-ended; err != nil || isThere(running(t, number)) {
-		t.Errorf("%v, or the server goes on", err)
+		t.Errorf("%v, or the server continues", err)
 	}
 }
 
-func TestAServerThatEndsByItselfTellsWhy(t *testing.T) {
+func TestServerThatEndsReportsReason(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "0")
 	ctx, end := context.WithCancel(context.Background())
 	defer end()

@@ -115,7 +115,7 @@ func (c *commits) commit(ctx context.Context, entries []entry) error {
 	return err
 }
 
-// renew makes another producer of the same name: one that the broker has fenced never sends again. Nobody else has that name,
+// renew makes another producer of the same name: one that the broker has fenced never sends again. No other producer has that name,
 // so what fenced it was the end of its own transaction, of which the broker's death hid the answer.
 func (c *commits) renew() error {
 	made, err := kgo.NewClient(c.of.options...)

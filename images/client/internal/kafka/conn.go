@@ -13,13 +13,13 @@ import (
 const (
 	produceKey      = 0
 	fetchKey        = 1
-	flexibleProduce = 9 // the version from which on requests bear tags
+	flexibleProduce = 9 // the version from which on requests have tags
 	sizeBytes       = 4 // before a request
 	keyBytes        = 2
 	batchRecords    = 57 // where a batch says how many records it holds
 )
 
-// conn tells its owner what it sends, and its counters when it ends.
+// conn reports to its owner what it sends, and its counters when it ends.
 type conn struct {
 	*transport.Conn
 	owner    *connection

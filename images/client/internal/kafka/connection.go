@@ -43,7 +43,7 @@ type connection struct {
 	refused    time.Time
 	topic      string // that ends with it
 	reads      bool
-	begun      int64 // the topic's messages and what was published, when nothing was under way
+	begun      int64 // the topic's messages and what was published, when no message was in flight
 }
 
 func newConnection(driver *Driver, events broker.Events) *connection {
@@ -97,7 +97,7 @@ func (c *connection) ended(one *conn) {
 	}
 }
 
-// producerEnded closes what a producer sent by that never sends again. Nobody reads from that any more, and would see that it
+// producerEnded closes what a producer sent by that never sends again. No reader is left, which would see that it
 // broke off: the kernel knows.
 func (c *connection) producerEnded() {
 	var sent []*conn
@@ -117,7 +117,7 @@ func (c *connection) producerEnded() {
 	}
 }
 
-// OnBrokerConnect hears of every connection, once the broker has agreed to it or refused.
+// OnBrokerConnect is called for every connection that the broker has accepted or refused.
 func (c *connection) OnBrokerConnect(_ kgo.BrokerMetadata, took time.Duration, over net.Conn, err error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -130,7 +130,7 @@ func (c *connection) OnBrokerConnect(_ kgo.BrokerMetadata, took time.Duration, o
 	}
 }
 
-// markActive hears of a connection that messages go by: others, that only led to it, say nothing of whether it stands.
+// markActive records a connection that carries messages. Bootstrap connections do not count.
 func (c *connection) markActive() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -152,7 +152,7 @@ func (c *connection) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int
 	c.statistics.BatchBytes += int64(batch.CompressedBytes)
 }
 
-// refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it.
+// refusal returns the reason why a connection failed: a *contract.Failure if a retry cannot succeed.
 func (c *connection) refusal(err error) error {
 	c.mutex.Lock()
 	if c.failed != nil {
@@ -165,8 +165,8 @@ func (c *connection) refusal(err error) error {
 	return transport.Refusal(err, c.driver.TLS != nil)
 }
 
-// Connected says whether a connection is open that messages go by. A producer that has nothing to send makes none anew, and misses
-// none: what it had sent without acknowledgement may have been lost, and nothing more may be under way.
+// Connected reports whether a connection that carries messages is open. A producer without messages to send does not
+// reconnect, and counts as connected. What it sent without acknowledgement may be lost, and nothing else is in flight.
 func (c *connection) Connected() bool {
 	c.mutex.Lock()
 	standing, reads := c.standing > 0, c.reads

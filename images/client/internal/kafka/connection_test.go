@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
+func TestProducerIsConnectedUnlessMessagesWait(t *testing.T) {
 	client, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"))
 	if err != nil {
 		t.Fatal(err)
@@ -22,20 +22,20 @@ func TestAConnectionStandsWhileNothingWaitsForIt(t *testing.T) {
 	made := newConnection(&Driver{}, broker.Events{})
 	made.client = client
 	if !made.Connected() {
-		t.Error("a producer that has nothing to send is said not to stand")
+		t.Error("a producer without messages is not connected")
 	}
 	client.Produce(context.Background(), &kgo.Record{Topic: "messages"}, nil)
 	if made.Connected() {
-		t.Error("a producer whose message waits for a connection is said to stand")
+		t.Error("a producer whose message waits for a connection is connected")
 	}
 	made.topic = "messages"
 	if made.Connected() {
-		t.Error("a consumer without a connection is said to stand")
+		t.Error("a consumer without a connection is connected")
 	}
 }
 
 // A broker may die while its answer to a commit is awaited, over another connection than messages go by.
-func TestAProducerThatIsMadeAnewCountsAsLostOnlyWhatBrokeOff(t *testing.T) {
+func TestRecreatedProducerCountsOnlyUnacknowledgedAsLost(t *testing.T) {
 	for name, lost := range map[string]int64{"standing": 0, "broken off": 1} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")

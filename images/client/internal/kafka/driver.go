@@ -57,7 +57,7 @@ type Driver struct {
 	Linger             time.Duration
 	BatchBytes         int32         // of the largest batch, if no message is larger
 	MessageBytes       int32         // of the largest message
-	Timeout            time.Duration // for a broker that does not answer
+	Timeout            time.Duration // for an answer of the broker
 	Quick              bool          // for a light load
 	Refused            egress.Networks
 	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
@@ -102,7 +102,7 @@ func (d *Driver) options(name string) []kgo.Opt {
 	return append(options, kgo.TransactionalID(name))
 }
 
-// dial opens a connection that counts. The one broker that is known by the server's name is where it was said to be,
+// dial opens a connection that counts. The one broker that is known by the server's name is at the given address,
 // whatever port and address it takes itself to have.
 func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, error) {
 	address := advertised

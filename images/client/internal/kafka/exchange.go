@@ -37,7 +37,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	}
 }
 
-// asked hears that the broker is asked for messages.
+// asked records a fetch request.
 func (c *connection) asked() {
 	select {
 	case c.fetches <- struct{}{}:
@@ -83,7 +83,7 @@ func (c *connection) Prepare(ctx context.Context, topic string, alone bool) erro
 	}
 }
 
-// own takes a topic that nobody reads, and nobody else writes to.
+// own takes a topic without readers and other writers.
 func (c *connection) own(ctx context.Context, name string) error {
 	written, err := c.length(ctx, name)
 	c.mutex.Lock()

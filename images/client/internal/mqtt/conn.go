@@ -34,7 +34,7 @@ type conn struct {
 	done   chan struct{} // everything was written
 }
 
-// newConn wraps a connection; closed is told its counters when it ends.
+// newConn wraps a connection. It calls closed with its counters when it ends.
 func newConn(over *transport.Conn, gathers bool, closed func(tcpinfo.Counters)) *conn {
 	made := &conn{
 		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
@@ -58,7 +58,7 @@ func (c *conn) Read(into []byte) (int, error) {
 	return number, err
 }
 
-// Write queues, if the connection gathers: the error of an earlier write is told by a later one.
+// Write queues, if the connection gathers: a later write returns the error of an earlier one.
 func (c *conn) Write(bytes []byte) (int, error) {
 	if !c.gathers {
 		return c.Conn.Write(bytes)
@@ -79,7 +79,7 @@ func (c *conn) Write(bytes []byte) (int, error) {
 	return len(bytes), nil
 }
 
-// SetWriteDeadline does nothing: the link's timeout bounds a write, and costs nothing for each.
+// SetWriteDeadline does nothing: the timeout of the transport bounds writes at no cost.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
 // flush writes in turns whatever has been queued since the last.

@@ -37,7 +37,7 @@ type Driver struct {
 	TLS                *tls.Config
 	Username, Password string
 	QoS                byte
-	Timeout            time.Duration // for a socket that takes nothing more
+	Timeout            time.Duration // for a write to the socket
 	Refused            egress.Networks
 	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
@@ -110,7 +110,7 @@ func (c *connection) count(cause string) {
 	c.unsure = true
 }
 
-// isConnected counts connections made anew, on which it subscribes again: the broker may have forgotten.
+// isConnected counts reconnects, and subscribes again: the broker may have lost the session.
 func (c *connection) isConnected() {
 	c.mutex.Lock()
 	again := c.connected

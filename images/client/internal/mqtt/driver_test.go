@@ -82,7 +82,7 @@ func publishAll(t *testing.T, to *silent, acknowledged func(uint64)) broker.Conn
 	return connection
 }
 
-func TestWhatIsSentAgainIsNotYetAcknowledged(t *testing.T) {
+func TestResentMessageIsUnacknowledged(t *testing.T) {
 	to := startSilent(t, func(int) bool { return false })
 	numbers := make(chan uint64, 10*messages)
 	connection := publishAll(t, to, func(number uint64) { numbers <- number })
@@ -97,7 +97,7 @@ func TestWhatIsSentAgainIsNotYetAcknowledged(t *testing.T) {
 	}
 }
 
-func TestWhatIsSentAgainKeepsItsOrder(t *testing.T) {
+func TestResentMessagesKeepTheirOrder(t *testing.T) {
 	to := startSilent(t, func(connection int) bool { return connection > 0 })
 	numbers := make(chan uint64, messages)
 	connection := publishAll(t, to, func(number uint64) { numbers <- number })

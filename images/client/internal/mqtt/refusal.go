@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/transport"
 )
 
-// refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it.
+// refusal returns the reason why a connection failed: a *contract.Failure if a retry cannot succeed.
 func (c *connection) refusal(err error) error {
 	c.mutex.Lock()
 	if c.dialFailed != nil {

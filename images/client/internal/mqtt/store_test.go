@@ -9,7 +9,7 @@ import (
 
 func packet(kind byte) packets.ControlPacket { return packets.NewControlPacket(kind) }
 
-func TestStoreSaysWhichMessagesWereAnswered(t *testing.T) {
+func TestStoreReportsAcknowledgedMessages(t *testing.T) {
 	var answered []uint64
 	tried := newStore(func(number uint64) { answered = append(answered, number) })
 	for number, key := range []string{"o.3", "o.1", "o.2"} {

@@ -20,7 +20,7 @@ const left = "the server ended in mid-trial, or the network broke: see the serve
 // iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
 var iperf3Failures = []struct{ message, reason, advice string }{
 	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
-	{"unable to connect to server: Connection refused", refused, "nobody listens at the server's address: see the server's log"},
+	{"unable to connect to server: Connection refused", refused, "no server listens at this address: see the server's log"},
 	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
 	{serverLeft, connectionLost, left},
 	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server's log"},

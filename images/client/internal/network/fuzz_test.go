@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// FuzzReadIperf3: the server's side of a report is written by whoever answers there.
+// FuzzReadIperf3 reads reports whose server part comes from an untrusted server.
 func FuzzReadIperf3(f *testing.F) {
 	names, err := filepath.Glob("testdata/*.json")
 	if err != nil || len(names) == 0 {

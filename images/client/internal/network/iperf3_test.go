@@ -22,7 +22,7 @@ func captured(t *testing.T, name string) []byte {
 
 func is(pointer *int64, value int64) bool { return pointer != nil && *pointer == value }
 
-func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
+func TestThroughputIsMeasuredAtTheReceiver(t *testing.T) {
 	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, &Options{Direction: Upload, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || download != nil {
@@ -33,14 +33,14 @@ func TestThroughputIsWhatTheReceiverGot(t *testing.T) {
 	}
 }
 
-func TestWhatTheSenderSentIsBesideIt(t *testing.T) {
+func TestSenderAndReceiverRatesAreReported(t *testing.T) {
 	seen, err := readIperf3(captured(t, "tcp-upload.json"), nil, &Options{Direction: Upload, Protocol: TCP})
 	if err != nil || seen.upload.SentBitsPerSecond != 201296599 || seen.upload.SentBytes != 25165824 {
 		t.Errorf("%+v, %v", seen.upload, err)
 	}
 }
 
-func TestEachSidesCongestionControlIsWhatItsSocketsHad(t *testing.T) {
+func TestCongestionControlIsReadFromSockets(t *testing.T) {
 	for _, one := range []struct{ direction, sender, receiver, client, server string }{
 		{Upload, "bbr", "cubic", "bbr", "cubic"},
 		{Download, "bbr", "cubic", "cubic", "bbr"},
@@ -58,9 +58,9 @@ func TestEachSidesCongestionControlIsWhatItsSocketsHad(t *testing.T) {
 	}
 }
 
-// TestACongestionControlThatAKernelRefuses is what iperf3 3.12 says where its own kernel does, or its server's: that one leaves
+// TestRefusedCongestionControlIsReported is what iperf3 3.12 says where its own kernel does, or its server's: that one leaves
 // before the load.
-func TestACongestionControlThatAKernelRefuses(t *testing.T) {
+func TestRefusedCongestionControlIsReported(t *testing.T) {
 	const refused, left = "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host", "control socket has closed unexpectedly"
 	for _, one := range []struct{ asked, start, message, reason string }{
 		{"cubic", "", refused, "CongestionControlNotAllowed"},
@@ -76,7 +76,7 @@ func TestACongestionControlThatAKernelRefuses(t *testing.T) {
 	}
 }
 
-func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
+func TestDownloadIsNotCountedAsUpload(t *testing.T) {
 	seen, err := readIperf3(captured(t, "tcp-download.json"), nil, &Options{Direction: Download, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || upload != nil || download.BitsPerSecond != 100653633 {
@@ -87,7 +87,7 @@ func TestADownloadIsNotTakenForAnUpload(t *testing.T) {
 	}
 }
 
-func TestBothWaysAreKeptApart(t *testing.T) {
+func TestDirectionsAreReportedSeparately(t *testing.T) {
 	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Both, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || upload.BitsPerSecond != 100600019 || download.BitsPerSecond != 50000000 || !is(upload.Retransmits, 3) || !is(download.Retransmits, 9) {
@@ -106,7 +106,7 @@ func TestBothWaysAreKeptApart(t *testing.T) {
 	}
 }
 
-func TestWhatIperf3SaysHasAReason(t *testing.T) {
+func TestMessagesOfIperf3MapToReasons(t *testing.T) {
 	for message, reason := range map[string]string{
 		"the server is busy running a test. try again later":                  "ServerBusy",
 		"unable to connect to server: Connection refused":                     "ConnectionRefused",
@@ -131,14 +131,14 @@ func TestWhatIperf3SaysHasAReason(t *testing.T) {
 	}
 }
 
-func TestTheRateOfUDPIsThatOfAllStreams(t *testing.T) {
+func TestUDPRateIsTheSumOfStreams(t *testing.T) {
 	arguments := iperf3Arguments(&Options{Protocol: UDP, Streams: 4, BitsPerSecond: 10_000_000})
 	if at := slices.Index(arguments, "--bitrate"); at < 0 || arguments[at+1] != "2500000" {
 		t.Errorf("%v", arguments)
 	}
 }
 
-func TestAnIperf3HasAThreadAStreamSince316(t *testing.T) {
+func TestIperf3HasAThreadPerStreamSince316(t *testing.T) {
 	for version, wanted := range map[string]int{"iperf 3.12": 1, "iperf 3.15": 1, "iperf 3.16": 4, "iperf 3.18+": 4, "iperf 4.0": 4, "": 0} {
 		if found := threads(version, 4); found != wanted {
 			t.Errorf("%s: %d threads", version, found)

@@ -24,7 +24,7 @@ const lost = `PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.
 5 packets transmitted, 0 received, 100% packet loss, time 818ms
 `
 
-func TestEveryAnswerCountsOnce(t *testing.T) {
+func TestEveryAcknowledgementCountsOnce(t *testing.T) {
 	echoes, histogram := readPing(answered)
 	if echoes.Sent != 4 || echoes.Received != 3 || echoes.Duplicated != 1 {
 		t.Errorf("%+v", echoes)
@@ -37,14 +37,14 @@ func TestEveryAnswerCountsOnce(t *testing.T) {
 	}
 }
 
-func TestThatNothingWasAnsweredIsAFigure(t *testing.T) {
+func TestMissingEchoRepliesAreAResult(t *testing.T) {
 	echoes, histogram := readPing(lost)
 	if echoes == nil || echoes.Sent != 5 || echoes.Received != 0 || echoes.MeanNanoseconds != nil || histogram != nil {
 		t.Errorf("%+v, %+v", echoes, histogram)
 	}
 }
 
-func TestWhatPingSaysHasAReasonAndAWayOut(t *testing.T) {
+func TestMessagesOfPingMapToReasonsWithHints(t *testing.T) {
 	for message, reason := range map[string]string{
 		"ping: socktype: SOCK_RAW\nping: socket: Operation not permitted": "PingNotPermitted",
 		"ping: connect: Network is unreachable":                           "PingFailed",
@@ -56,7 +56,7 @@ func TestWhatPingSaysHasAReasonAndAWayOut(t *testing.T) {
 }
 
 // The fake ping loses its first two requests, and keeps an account of all.
-func TestAHostIsReachedBeforeEchoesCount(t *testing.T) {
+func TestFirstEchoIsNotCounted(t *testing.T) {
 	folder := t.TempDir()
 	script := `#!/bin/sh
 echo . >>` + folder + `/asked

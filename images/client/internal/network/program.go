@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-const dying = 2 * time.Second // that a program may take to end when it is told to
+const dying = 2 * time.Second // for a program to end after a signal
 
 // run runs a program to its end, and gives what it wrote. Its exit code is for the caller to judge, who knows what it
 // means; an error is a program that could not run, that was not done by the deadline, or context.Canceled.

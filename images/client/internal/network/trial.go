@@ -18,7 +18,7 @@ import (
 
 const (
 	retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
-	// How long clients wait for one another: a pod may have to pull its image. Whoever started them ends those that
+	// How long clients wait for one another: a pod may have to pull its image. The operator ends those that
 	// wait for one that was lost.
 	untilStart = 10 * time.Minute
 )
@@ -123,7 +123,7 @@ func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.
 	}
 }
 
-// observe adds what the agent beside the server saw. The server is the same iperf3, with as many threads.
+// observe adds what the agent of the server measured. The server is the same iperf3, with as many threads.
 func observe(trial *contract.Trial, ending *agentclient.Ending, seen traffic) {
 	if ending == nil {
 		return
@@ -146,8 +146,8 @@ func useCongestion(of *contract.Computer, used string) {
 	}
 }
 
-// meet waits for the other clients, so that all begin at once. A trial is told of before its client waits again: what was
-// measured beside a client that was lost is kept.
+// meet waits for the other clients, so that all begin together. A trial is reported before its client waits again, so the
+// results survive the loss of another client.
 func meet(ctx context.Context, options *Options, before string, number int, warmup bool) error {
 	if options.Parts < 2 {
 		return nil

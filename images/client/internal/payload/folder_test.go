@@ -27,7 +27,7 @@ func mounted(t *testing.T, messages map[string]string) string {
 	return folder
 }
 
-func TestMessagesOfAFolderComeInTurnByName(t *testing.T) {
+func TestMessagesOfAFolderAreOrderedByName(t *testing.T) {
 	pool, err := FromFolder(mounted(t, map[string]string{"b": "second, the largest", "a.json": "first one", "c": "third one!", "B": "capital first"}))
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestMessagesOfAFolderComeInTurnByName(t *testing.T) {
 	}
 }
 
-func TestFoldersThatHoldNoMessagesAreRefused(t *testing.T) {
+func TestFoldersWithoutMessagesAreRefused(t *testing.T) {
 	for says, folder := range map[string]string{
 		"absent has no messages":          filepath.Join(t.TempDir(), "absent"),
 		"sensor-messages has no messages": mounted(t, nil),

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// FuzzDecode: a topic is open to whoever may use the broker.
+// FuzzDecode decodes messages of other users of the broker.
 func FuzzDecode(f *testing.F) {
 	for _, compression := range []string{"Gzip", "Zstd"} {
 		codec, err := NewCodec(compression, "None", nil)
@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestTheLargestMessageUnpacks(t *testing.T) {
+func TestLargestMessageUnpacks(t *testing.T) {
 	for _, compression := range []string{"Gzip", "Zstd"} {
 		codec, err := NewCodec(compression, "None", nil)
 		if err != nil {

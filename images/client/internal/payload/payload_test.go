@@ -10,7 +10,7 @@ import (
 
 var key = []byte("0123456789abcdef")
 
-func TestCompressionLeavesTheShareAskedFor(t *testing.T) {
+func TestCompressionReachesRequestedRatio(t *testing.T) {
 	for _, compression := range []string{"Gzip", "Zstd"} {
 		for percent := 10; percent <= 90; percent += 10 {
 			for _, size := range []int{10 << 10, 100 << 10} {
@@ -25,7 +25,7 @@ func TestCompressionLeavesTheShareAskedFor(t *testing.T) {
 	}
 }
 
-func TestOtherContentsAreWhatTheySay(t *testing.T) {
+func TestContentsMatchTheirNames(t *testing.T) {
 	const size = 10 << 10
 	if packed := encoded(t, "Gzip", "None", made(t, "Random", size)); len(packed) < size {
 		t.Errorf("random bytes were compressed to %d of %d", len(packed), size)
@@ -47,7 +47,7 @@ func TestOtherContentsAreWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
+func TestDecodeRestoresEncodedMessage(t *testing.T) {
 	for _, compression := range []string{"None", "Gzip", "Gzip:1", "Zstd", "Zstd:11"} {
 		for _, encryption := range []string{"None", "AES128GCM"} {
 			codec := coder(t, compression, encryption)
@@ -70,7 +70,7 @@ func TestDecodeGivesBackWhatWasEncoded(t *testing.T) {
 	}
 }
 
-func TestAForgedMessageIsRefused(t *testing.T) {
+func TestForgedMessageIsRefused(t *testing.T) {
 	codec := coder(t, "None", "AES128GCM")
 	message, err := codec.Encode([]byte("message"))
 	if err != nil {

@@ -32,7 +32,7 @@ func batched(t *testing.T, codec, kind string, size int) float64 {
 	return float64(len(packed)) / float64(plain)
 }
 
-func TestCodecsOfBatchesLeaveTheShareAskedFor(t *testing.T) {
+func TestBatchCodecsReachRequestedRatio(t *testing.T) {
 	for codec := range batchCodecs {
 		for _, size := range []int{1 << 10, 10 << 10, 100 << 10} {
 			if share := batched(t, codec, "Random", size); share < 0.99 {
@@ -45,7 +45,7 @@ func TestCodecsOfBatchesLeaveTheShareAskedFor(t *testing.T) {
 	}
 }
 
-func TestNoContentComesTwiceInALargestBatch(t *testing.T) {
+func TestLargestBatchHasNoRepeatedContent(t *testing.T) {
 	for _, kind := range []string{"Random", "SensorJSON", "Ratio30"} {
 		for _, size := range []int{1 << 10, 1<<20 + 1, PoolBytes} {
 			t.Run(fmt.Sprint(kind, size), func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package pinned is TLS between programs that were told of a key: no CA, no name, and no date, for clocks at the edge are wrong.
+// Package pinned is TLS between programs that know a key. It uses no CA, no name and no date, as clocks at the edge are wrong.
 package pinned
 
 import (
@@ -23,7 +23,7 @@ func Of(subjectPublicKeyInfo []byte) string {
 	return "sha256//" + base64.StdEncoding.EncodeToString(digest[:])
 }
 
-// Client speaks with whoever has the key of this pin, and with nobody else: a *contract.Failure says so before anything is sent.
+// Client connects only to a server with the key of this pin. Otherwise the handshake fails with a *contract.Failure.
 func Client(pin string) *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS13,

@@ -30,7 +30,7 @@ func newKey(t *testing.T) (key *ecdsa.PrivateKey, pin string) {
 	return key, Of(public)
 }
 
-// serving counts requests, over TLS as it is told.
+// serving counts requests over TLS with this configuration.
 func serving(t *testing.T, config *tls.Config) (url string, asked *int) {
 	t.Helper()
 	asked = new(int)
@@ -51,8 +51,8 @@ func get(url, pin string) error {
 	return err
 }
 
-// TestNoDateIsLookedAt: a clock that is wrong makes every certificate expired, or not valid yet.
-func TestNoDateIsLookedAt(t *testing.T) {
+// TestCertificateDatesAreIgnored: a clock that is wrong makes every certificate expired, or not valid yet.
+func TestCertificateDatesAreIgnored(t *testing.T) {
 	for name, from := range map[string]time.Time{"expired": time.Unix(0, 0), "not valid yet": time.Now().Add(time.Hour), "valid": time.Now().Add(-time.Hour / 2)} {
 		t.Run(name, func(t *testing.T) {
 			key, pin := newKey(t)
@@ -69,7 +69,7 @@ func TestNoDateIsLookedAt(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentToWhoHasAnotherKey(t *testing.T) {
+func TestServerWithAnotherKeyIsRefused(t *testing.T) {
 	key, pin := newKey(t)
 	_, other := newKey(t)
 	encoded, err := x509.MarshalPKCS8PrivateKey(key)
@@ -91,7 +91,7 @@ func TestNothingIsSentToWhoHasAnotherKey(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsNoKeyIsRefused(t *testing.T) {
+func TestInvalidKeyFileIsRefused(t *testing.T) {
 	for _, file := range []string{"", "no PEM", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no key")}))} {
 		if _, err := Server([]byte(file)); err == nil {
 			t.Errorf("%q was taken", file)

@@ -23,7 +23,7 @@ func cursorAt(t *testing.T, text string) (file string) {
 	return file
 }
 
-func TestPortsComeInTurnAndTakenOnesAreLeftOut(t *testing.T) {
+func TestPortsAreSequentialAndFree(t *testing.T) {
 	taken := Free(t)
 	listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(taken)))
 	if err != nil {
@@ -40,7 +40,7 @@ func TestPortsComeInTurnAndTakenOnesAreLeftOut(t *testing.T) {
 	}
 }
 
-func TestPortsBeginAgain(t *testing.T) {
+func TestPortsWrapAround(t *testing.T) {
 	for _, text := range []string{strconv.Itoa(last + 1), "1", "", "nonsense"} {
 		cursorAt(t, text)
 		if port := Free(t); port < first || port > first+1000 {

@@ -85,10 +85,10 @@ func (f *folder) removeTemporary() error {
 
 func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
 
-// find tells whether a file is there, whole. What a former version has left beside the folder is taken away.
+// find tells whether a file is there, whole. It removes files that an earlier version left next to the folder.
 func (f *folder) find(size int64) (bool, error) {
 	if f.root {
-		if err := f.removeBeside(name(size), name(size)+digestSuffix); err != nil {
+		if err := f.removeOutside(name(size), name(size)+digestSuffix); err != nil {
 			return false, err
 		}
 	}
@@ -100,8 +100,8 @@ func (f *folder) find(size int64) (bool, error) {
 	return content == size && digest > 0, err
 }
 
-// removeBeside takes a file and its digest away if both are as v0.1.0 made them; what else is there is somebody else's.
-func (f *folder) removeBeside(names ...string) error {
+// removeOutside removes a file and its digest if both are as v0.1.0 created them. It keeps all other files.
+func (f *folder) removeOutside(names ...string) error {
 	for _, one := range names {
 		information, err := f.directory.Lstat(one)
 		if err != nil || !plain(information) || owner(information) != formerUser {

@@ -44,7 +44,7 @@ func put(t *testing.T, path, content string, uid int) {
 	}
 }
 
-func TestRootGivesFilesAwayAndLeavesTheDirectoryAsItIs(t *testing.T) {
+func TestRootChangesOwnerOfFilesOnly(t *testing.T) {
 	given, directoryAsBefore := rootly(t, 0o700)
 	for range 2 {
 		if err := Run(t.Context(), given); err != nil {
@@ -58,22 +58,22 @@ func TestRootGivesFilesAwayAndLeavesTheDirectoryAsItIs(t *testing.T) {
 	}
 }
 
-func TestWhatOthersHaveBesideTheFolderIsLeftAlone(t *testing.T) {
+func TestFilesOfOthersOutsideTheFolderAreKept(t *testing.T) {
 	given, directoryAsBefore := rootly(t, 0o711)
-	beside := func(name string) string { return filepath.Join(given.Directory, name) }
-	put(t, beside("secret"), "secret", 0)
-	put(t, beside("1000.bin"), strings.Repeat("s", 1000), 0)
-	put(t, beside("1000.bin.sha256"), "digest", 65532)
-	put(t, beside("7.bin.part"), "half", 65532)
-	if err := os.Symlink("secret", beside("passwd")); err != nil {
+	outside := func(name string) string { return filepath.Join(given.Directory, name) }
+	put(t, outside("secret"), "secret", 0)
+	put(t, outside("1000.bin"), strings.Repeat("s", 1000), 0)
+	put(t, outside("1000.bin.sha256"), "digest", 65532)
+	put(t, outside("7.bin.part"), "half", 65532)
+	if err := os.Symlink("secret", outside("passwd")); err != nil {
 		t.Fatal(err)
 	}
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
 	directoryAsBefore()
-	expect(t, beside("secret"), 0o600, 0, 0)
-	expect(t, beside("1000.bin"), 0o600, 0, 0)
+	expect(t, outside("secret"), 0o600, 0, 0)
+	expect(t, outside("1000.bin"), 0o600, 0, 0)
 	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256 7.bin.part _tierbench passwd secret" {
 		t.Errorf("there is %s", found)
 	}
@@ -81,11 +81,11 @@ func TestWhatOthersHaveBesideTheFolderIsLeftAlone(t *testing.T) {
 		t.Errorf("there is %s in the folder", found)
 	}
 	if string(read(t, given.Directory, "1000.bin")) != strings.Repeat("s", 1000) {
-		t.Error("a file of somebody else was written to")
+		t.Error("a file of another user was written")
 	}
 }
 
-func TestWhatVersionsWithoutAFolderHaveLeftIsTakenAway(t *testing.T) {
+func TestFilesOfOlderVersionsAreRemoved(t *testing.T) {
 	given, directoryAsBefore := rootly(t, 0o755)
 	old := strings.Repeat("o", 1000)
 	put(t, filepath.Join(given.Directory, "1000.bin"), old, 65532)
@@ -100,7 +100,7 @@ func TestWhatVersionsWithoutAFolderHaveLeftIsTakenAway(t *testing.T) {
 	}
 }
 
-func TestFilesOfAnotherUserAreWrittenAgain(t *testing.T) {
+func TestFilesOfAnotherUserAreRewritten(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		owner int
@@ -121,7 +121,7 @@ func TestFilesOfAnotherUserAreWrittenAgain(t *testing.T) {
 				expect(t, filepath.Join(given.folder(), one), 0o644, 65530, 65531)
 			}
 			if string(read(t, given.folder(), "1000.bin")) == secret {
-				t.Error("somebody else's content is served")
+				t.Error("content of another user is served")
 			}
 		})
 	}
@@ -135,7 +135,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 		"the folder is a link within the directory": func(given Options, _, _ string) error {
 			return errors.Join(os.Rename(given.folder(), given.folder()+"2"), os.Symlink(Folder+"2", given.folder()))
 		},
-		"the folder is somebody else's": func(given Options, _, _ string) error { return os.Chown(given.folder(), 1000, 1000) },
+		"the folder of another user": func(given Options, _, _ string) error { return os.Chown(given.folder(), 1000, 1000) },
 		"the folder is a file": func(given Options, _, _ string) error {
 			return errors.Join(os.RemoveAll(given.folder()), os.WriteFile(given.folder(), nil, 0o600))
 		},
@@ -182,7 +182,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 	}
 }
 
-func TestALinkInPlaceOfAPartIsNotWrittenThrough(t *testing.T) {
+func TestSymlinkAtPartialFileIsNotFollowed(t *testing.T) {
 	given, _ := rootly(t, 0o755)
 	secret := filepath.Join(t.TempDir(), "secret")
 	put(t, secret, "secret", 0)

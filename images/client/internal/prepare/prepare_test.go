@@ -34,7 +34,7 @@ func read(t *testing.T, directory, name string) []byte {
 	return content
 }
 
-func TestFilesAreRandomAndTheirDigestsRight(t *testing.T) {
+func TestFilesAreRandomWithValidDigests(t *testing.T) {
 	given, _ := options(t, 1000, 3<<20+7)
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func TestFilesAreRandomAndTheirDigestsRight(t *testing.T) {
 	}
 }
 
-func TestFilesAreReusedOnlyWhenWhole(t *testing.T) {
+func TestOnlyCompleteFilesAreReused(t *testing.T) {
 	given, progress := options(t, 2000)
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestFilesAreReusedOnlyWhenWhole(t *testing.T) {
 	}
 }
 
-func TestADiskThatIsTooSmallIsLeftAlone(t *testing.T) {
+func TestTooSmallDiskIsNotFilled(t *testing.T) {
 	given, _ := options(t, 1000, 600<<20)
 	given.freeAndTotal = func(string) (int64, int64, error) { return 800 << 20, 100 << 30, nil }
 	var failure *contract.Failure
@@ -93,7 +93,7 @@ func TestADiskThatIsTooSmallIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestTheReserveStaysFree(t *testing.T) {
+func TestReserveStaysFree(t *testing.T) {
 	for _, test := range []struct {
 		name                 string
 		free, total, reserve int64
@@ -116,7 +116,7 @@ func TestTheReserveStaysFree(t *testing.T) {
 	}
 }
 
-func TestAFullDiskServesWhatIsThere(t *testing.T) {
+func TestFullDiskServesWhatIsThere(t *testing.T) {
 	given, _ := options(t, 1000)
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
@@ -140,7 +140,7 @@ func names(t *testing.T, directory string) string {
 	return strings.Join(found, " ")
 }
 
-func TestOnlyOwnLeftoversOfACrashGo(t *testing.T) {
+func TestOnlyOwnPartialFilesAreRemoved(t *testing.T) {
 	given, _ := options(t, 1000)
 	if err := os.Mkdir(given.folder(), 0o755); err != nil {
 		t.Fatal(err)
@@ -166,7 +166,7 @@ func (i interrupter) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func TestAnInterruptedRunLeavesNoParts(t *testing.T) {
+func TestInterruptedRunLeavesNoPartialFiles(t *testing.T) {
 	given, _ := options(t, 1000, 64<<20)
 	ctx, cancel := context.WithCancel(t.Context())
 	given.Progress = interrupter{cancel}

@@ -1,4 +1,4 @@
-// Package rusage tells what this process costs, and the programs that it runs.
+// Package rusage returns the CPU time of this process and of the programs that it runs.
 package rusage
 
 import (
@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// CPU is the user and system time of this process so far.
+// CPU returns the user and system time of this process.
 func CPU() time.Duration { return spent(syscall.RUSAGE_SELF) }
 
-// ProgramsCPU is the same of the programs that this process has run and that have ended.
+// ProgramsCPU returns the user and system time of the ended child processes.
 func ProgramsCPU() time.Duration { return spent(syscall.RUSAGE_CHILDREN) }
 
 func spent(who int) time.Duration {

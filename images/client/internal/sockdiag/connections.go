@@ -55,7 +55,7 @@ func ask(family uint8, key [keyBytes]byte, flags int) []Connection {
 	body = binary.NativeEndian.AppendUint32(body, allStates&^(1<<listening|1<<timeWait))
 	request.AddRawData(append(body, key[:]...))
 	var found []Connection
-	// What was told before an error is true, and there is nothing to be done about the rest.
+	// Results before an error are valid, and there is no way to get the rest.
 	_ = request.ExecuteIter(unix.NETLINK_INET_DIAG, nl.SOCK_DIAG_BY_FAMILY, func(message []byte) bool {
 		if one, known := parse(message); known {
 			found = append(found, one)

@@ -56,7 +56,7 @@ func old(server net.Listener) *Watch {
 	return watch
 }
 
-func TestWhatIsKnownIsFollowedByItself(t *testing.T) {
+func TestKnownConnectionsAreFollowed(t *testing.T) {
 	for _, address := range []string{"127.0.0.1:0", "[::1]:0"} {
 		t.Run(address, func(t *testing.T) {
 			server := listen(t, address)
@@ -74,7 +74,7 @@ func TestWhatIsKnownIsFollowedByItself(t *testing.T) {
 	}
 }
 
-func TestOthersAreFoundAfterAPause(t *testing.T) {
+func TestNewConnectionsAreFoundAfterAPause(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	connect(t, server)
 	watch := old(server)
@@ -88,7 +88,7 @@ func TestOthersAreFoundAfterAPause(t *testing.T) {
 	}
 }
 
-func TestTheNextConnectionIsFoundAtOnceWhereAllHaveEnded(t *testing.T) {
+func TestNextConnectionIsFoundAtOnceAfterTheLastEnded(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	first := connect(t, server)
 	watch := old(server)
@@ -100,7 +100,7 @@ func TestTheNextConnectionIsFoundAtOnceWhereAllHaveEnded(t *testing.T) {
 	}
 }
 
-func TestInItsFirstSecondAWatchLooksForOthers(t *testing.T) {
+func TestWatchFindsConnectionsInItsFirstSecond(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	port := uint16(server.Addr().(*net.TCPAddr).Port)
 	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
@@ -113,7 +113,7 @@ func TestInItsFirstSecondAWatchLooksForOthers(t *testing.T) {
 	}
 }
 
-func TestAListenerIsNoConnection(t *testing.T) {
+func TestListenerIsNotCountedAsConnection(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	port := uint16(server.Addr().(*net.TCPAddr).Port)
 	if found := NewWatch(func(local, _ uint16) bool { return local == port }).Look(); len(found) != 0 {

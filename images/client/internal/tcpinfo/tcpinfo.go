@@ -1,4 +1,4 @@
-// Package tcpinfo counts the bytes and packets of a TCP connection as an Ethernet carries them, from the kernel's own counters.
+// Package tcpinfo counts the bytes and packets of a TCP connection on an Ethernet, from TCP_INFO of the kernel.
 package tcpinfo
 
 import (
@@ -38,7 +38,7 @@ func (c *Counters) Add(other Counters) {
 	c.Retransmits += other.Retransmits
 }
 
-// Since is what has been added to earlier counters.
+// Since returns the difference to earlier counters.
 func (c Counters) Since(earlier Counters) Counters {
 	return Counters{
 		c.SentBytes - earlier.SentBytes, c.ReceivedBytes - earlier.ReceivedBytes,
@@ -46,7 +46,7 @@ func (c Counters) Since(earlier Counters) Counters {
 	}
 }
 
-// Read asks the kernel.
+// Read returns the counters of the kernel.
 func Read(conn *net.TCPConn) (Counters, error) {
 	info, err := info(conn)
 	if err != nil {
@@ -55,7 +55,7 @@ func Read(conn *net.TCPConn) (Counters, error) {
 	return count(info, conn.RemoteAddr()), nil
 }
 
-// Established says whether neither side has ended a connection, as far as the kernel has heard.
+// Established reports whether neither side has closed the connection, as far as the kernel knows.
 func Established(conn *net.TCPConn) bool {
 	info, err := info(conn)
 	return err == nil && info.State == unix.BPF_TCP_ESTABLISHED

@@ -14,7 +14,7 @@ func counted(info unix.TCPInfo) Counters {
 	return count(&info, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
 }
 
-func TestTheKernelsCountIsTaken(t *testing.T) {
+func TestKernelCounterIsUsed(t *testing.T) {
 	found := counted(unix.TCPInfo{Bytes_sent: 12_000, Bytes_acked: 10_001, Bytes_received: 500, Segs_out: 20, Segs_in: 10, Total_retrans: 2})
 	wanted := Counters{12_000 + 20*segmentHeaders + synWithStamps, 500 + 10*segmentHeaders + synWithStamps, 20, 10, 2}
 	if found != wanted {
@@ -22,13 +22,13 @@ func TestTheKernelsCountIsTaken(t *testing.T) {
 	}
 }
 
-func TestAKernelThatDoesNotCountWhatItSent(t *testing.T) {
+func TestSentBytesWithoutKernelCounter(t *testing.T) {
 	for name, test := range map[string]struct {
 		info    unix.TCPInfo
 		payload int64
 	}{
 		"all acknowledged":   {unix.TCPInfo{Bytes_acked: 10_001, Segs_out: 20, Data_segs_out: 7}, 10_000},
-		"under way":          {unix.TCPInfo{Bytes_acked: 10_001, Segs_out: 20, Data_segs_out: 9, Unacked: 2}, 10_000 + 2*1448},
+		"in flight":          {unix.TCPInfo{Bytes_acked: 10_001, Segs_out: 20, Data_segs_out: 9, Unacked: 2}, 10_000 + 2*1448},
 		"sent again":         {unix.TCPInfo{Bytes_acked: 10_001, Segs_out: 20, Data_segs_out: 9, Total_retrans: 1}, 10_000 + 1448},
 		"more than was sent": {unix.TCPInfo{Bytes_acked: 2001, Segs_out: 20, Data_segs_out: 2, Unacked: 3}, 2 * 1448},
 		"nothing":            {unix.TCPInfo{Bytes_acked: 1, Segs_out: 20}, 0},

@@ -37,7 +37,7 @@ type connection struct {
 	port    uint16 // of the server
 	sent    uint64
 	samples []sample
-	resting sample // the last one before the load with nothing under way
+	resting sample // the last one before the load without data in flight
 	began   time.Duration
 }
 
@@ -47,7 +47,7 @@ type sample struct {
 }
 
 // add keeps the sample. In the first in which some of the load has arrived, it began as long ago as the kernel counted the
-// connection busy since nothing was under way last (Linux before 4.10 does not count, and gives the time of that sample).
+// connection busy since no data was in flight last (Linux before 4.10 does not count, and gives the time of that sample).
 func (c *connection) add(next sample) {
 	switch loaded := c.sent > preamble; {
 	case !loaded && next.info.Bytes_acked > preamble:

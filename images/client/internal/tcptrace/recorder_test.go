@@ -50,7 +50,7 @@ func connected(t *testing.T) (client, server net.Conn, port uint16) {
 	return pairs[0].client, pairs[0].server, port
 }
 
-// exchange sends some data that the other end reads, and then looks, again and again.
+// exchange sends some data that the other end reads, and then samples, repeatedly.
 func exchange(t *testing.T, recorder *Recorder, from, to net.Conn) {
 	t.Helper()
 	chunk := make([]byte, 16<<10)
@@ -92,8 +92,8 @@ const (
 	idle  = 2 * time.Second       // before a load
 )
 
-// TestTheSenderIsTracedAndNobodyElse has an idle connection to the same port, as iperf3's control connection is.
-func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
+// TestOnlyTheSenderIsTraced has an idle connection to the same port, as iperf3's control connection is.
+func TestOnlyTheSenderIsTraced(t *testing.T) {
 	for side, ports := range map[string]func(uint16) Ports{
 		"client": func(port uint16) Ports { return Ports{Remote: map[uint16]bool{port: true}} },
 		"server": func(port uint16) Ports { return Ports{Local: map[uint16]bool{port: true}} },
@@ -127,23 +127,23 @@ func TestTheSenderIsTracedAndNobodyElse(t *testing.T) {
 	}
 }
 
-func TestARecorderLooksByItself(t *testing.T) {
+func TestRecorderSamplesByItself(t *testing.T) {
 	_, _, port := connected(t)
-	for interval, patience := time.Millisecond, 10*time.Millisecond; ; patience *= 2 {
+	for interval, pause := time.Millisecond, 10*time.Millisecond; ; pause *= 2 {
 		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, interval)
-		time.Sleep(patience)
+		time.Sleep(pause)
 		if activity, _ := recorder.End(1); activity != nil && activity.Samples > 1 {
 			return
 		}
-		if patience > time.Minute {
-			t.Fatalf("fewer than two looks in %v", patience)
+		if pause > time.Minute {
+			t.Fatalf("fewer than two looks in %v", pause)
 		}
 	}
 }
 
-// TestALoadBeginsLongAfterItsConnection as iperf3's does, and whether or not the sender has something to send all the time:
+// TestLoadBeginsLongAfterItsConnection as iperf3's does, and whether or not the sender has something to send all the time:
 // the one is not taken for the other.
-func TestALoadBeginsLongAfterItsConnection(t *testing.T) {
+func TestLoadBeginsLongAfterItsConnection(t *testing.T) {
 	for name, load := range map[string]func(*testing.T, *Recorder, net.Conn, net.Conn){"always busy": stream, "mostly waiting for data": exchange} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -174,7 +174,7 @@ func TestALoadBeginsLongAfterItsConnection(t *testing.T) {
 	}
 }
 
-func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
+func TestStartOfLoadIsExactToTheMicrosecondIfPossible(t *testing.T) {
 	at := func(millisecond, busy time.Duration, acked uint64, unacked uint32) sample {
 		info := unix.TCPInfo{Busy_time: uint64(busy.Microseconds()), Bytes_acked: acked, Unacked: unacked}
 		return sample{millisecond * time.Millisecond, info}
@@ -185,7 +185,7 @@ func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
 		began   time.Duration
 	}{
 		"seen at rest, with a cookie behind it": {[]sample{at(100, ms, 37, 0), at(200, ms, 37, 0), at(300, 31*ms, 9000, 6)}, 270 * ms},
-		"under way when it was looked at":       {[]sample{at(100, ms, 37, 0), at(200, 51*ms, 37, 10), at(300, 151*ms, 9000, 6)}, 150 * ms},
+		"in flight at the sample":               {[]sample{at(100, ms, 37, 0), at(200, 51*ms, 37, 10), at(300, 151*ms, 9000, 6)}, 150 * ms},
 		"first seen under load":                 {[]sample{at(100, 30*ms, 9000, 6), at(200, 130*ms, 90000, 6)}, 70 * ms},
 		"short of data later":                   {[]sample{at(100, 0, 0, 0), at(200, 90*ms, 9000, 6), at(900, 95*ms, 9900, 0)}, 110 * ms},
 		"a kernel that does not count":          {[]sample{at(100, 0, 37, 0), at(200, 0, 9000, 6), at(300, 0, 90000, 6)}, 200 * ms},
@@ -200,7 +200,7 @@ func TestWhenALoadBeganIsToldToTheMicrosecondIfItCanBe(t *testing.T) {
 	}
 }
 
-func TestWithoutALoadItHasNotBegun(t *testing.T) {
+func TestNoStartWithoutLoad(t *testing.T) {
 	client, _, port := connected(t)
 	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
 	if _, err := client.Write([]byte("cookie")); err != nil {
@@ -213,7 +213,7 @@ func TestWithoutALoadItHasNotBegun(t *testing.T) {
 	}
 }
 
-func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
+func TestTraceCanBeParsed(t *testing.T) {
 	client, server, port := connected(t)
 	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
 	exchange(t, recorder, client, server)
@@ -231,7 +231,7 @@ func TestATraceIsTextThatCanBeReadAgain(t *testing.T) {
 	}
 }
 
-func TestALongTraceIsThinnedNotCut(t *testing.T) {
+func TestLongTraceIsThinnedNotTruncated(t *testing.T) {
 	alone(t)
 	_, _, port := connected(t)
 	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, never)
@@ -257,9 +257,9 @@ func TestWithoutConnectionsThereIsNoTrace(t *testing.T) {
 	}
 }
 
-// TestEveryLookSamplesEveryConnection looks, as a pod does, at a network namespace without others' sockets. It says what a look
+// TestEverySampleCoversAllConnections looks, as a pod does, at a network namespace without others' sockets. It says what a look
 // costs, and asks for no time: that is the machine's.
-func TestEveryLookSamplesEveryConnection(t *testing.T) {
+func TestEverySampleCoversAllConnections(t *testing.T) {
 	alone(t)
 	ports := Ports{Remote: map[uint16]bool{}}
 	for range 8 {

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quick is a connection whose reads and writes the Go scheduler is not told of. They do not block, for the socket does not,
-// and what is told wakes the scheduler's own thread for each: at a light load that costs more than the message does.
+// quick is a connection whose reads and writes bypass the Go scheduler. They do not block, as the socket does not. Each
+// regular system call wakes a thread of the scheduler, which costs more than a message at a light load.
 type quick struct {
 	*net.TCPConn
 	raw syscall.RawConn

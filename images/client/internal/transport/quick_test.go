@@ -33,8 +33,8 @@ func quickTo(t *testing.T, serve func(net.Conn)) *Conn {
 	return made
 }
 
-// TestMoreThanTheSocketsHoldComesBack: reads and writes have to wait for one another.
-func TestMoreThanTheSocketsHoldComesBack(t *testing.T) {
+// TestEchoExceedingSocketBuffersIsComplete: reads and writes have to wait for one another.
+func TestEchoExceedingSocketBuffersIsComplete(t *testing.T) {
 	made := quickTo(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	sent := make([]byte, 32<<20)
 	_, _ = rand.Read(sent)
@@ -48,7 +48,7 @@ func TestMoreThanTheSocketsHoldComesBack(t *testing.T) {
 	}
 }
 
-func TestAQuickConnectionEndsAndExpires(t *testing.T) {
+func TestQuickConnectionEndsAndExpires(t *testing.T) {
 	made := quickTo(t, func(conn net.Conn) { _, _ = conn.Read(make([]byte, 1)) })
 	_ = made.SetReadDeadline(time.Now().Add(time.Millisecond))
 	if _, err := made.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -15,7 +15,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Refusal names why a connection did not come about: a *contract.Failure if another try cannot mend it, else err.
+// Refusal returns the reason why a connection failed: a *contract.Failure if a retry cannot succeed, else err.
 func Refusal(err error, secured bool) error {
 	var known *contract.Failure
 	var expired x509.CertificateInvalidError
@@ -25,9 +25,9 @@ func Refusal(err error, secured bool) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(err, &expired) && expired.Reason == x509.Expired:
-		return Failure("CertificateExpired", "the broker's certificate is not valid now: renew it, and see this node's clock", err)
+		return Failure("CertificateExpired", "the broker's certificate is not valid now: renew it, and check the clock of this node", err)
 	case errors.As(err, &unverified):
-		return Failure("CertificateUnknown", "ca.crt is not the CA of the broker's certificate, or that bears another name", err)
+		return Failure("CertificateUnknown", "ca.crt is not the CA of the broker's certificate, or the certificate has another name", err)
 	case errors.As(err, &alert), isVersion(err):
 		return Failure("TlsVersionRefused", "the broker does not take this version of TLS: choose another", err)
 	case secured && wasCut(err):
@@ -36,7 +36,7 @@ func Refusal(err error, secured bool) error {
 	return err
 }
 
-// Failure is one with what caused it.
+// Failure returns a failure with its cause.
 func Failure(reason, hint string, err error) error {
 	return &contract.Failure{Reason: reason, Message: fmt.Sprintf("%s (%v)", hint, err)}
 }

@@ -1,4 +1,4 @@
-// Package transport makes connections to brokers, with and without TLS, and names what keeps them from coming about.
+// Package transport makes connections to brokers, with and without TLS, and names the reasons of failures.
 package transport
 
 import (
@@ -23,16 +23,16 @@ type Conn struct {
 	Cipher    string        // of TLS
 }
 
-// Options says how to connect.
+// Options are the options of Dial.
 type Options struct {
 	Address string        // HOST:PORT
-	TLS     *tls.Config   // nil without
-	Timeout time.Duration // for another side that takes nothing
+	TLS     *tls.Config   // nil: no TLS
+	Timeout time.Duration // for unacknowledged data (TCP_USER_TIMEOUT)
 	Quick   bool          // for a light load
 	Refused egress.Networks
 }
 
-// Dial connects. A connection whose other side takes nothing for as long as the timeout ends.
+// Dial connects. The kernel closes a connection with data that stays unacknowledged for the timeout.
 func Dial(ctx context.Context, options Options) (*Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
@@ -63,7 +63,7 @@ func Dial(ctx context.Context, options Options) (*Conn, error) {
 	return &Conn{secured, tcp, took, tls.CipherSuiteName(secured.ConnectionState().CipherSuite)}, nil
 }
 
-// Congestion is the algorithm of its congestion control; empty if the kernel does not tell.
+// Congestion returns the congestion control algorithm, or an empty string if it is unknown.
 func (l *Conn) Congestion() (name string) {
 	raw, err := l.TCP.SyscallConn()
 	if err != nil {

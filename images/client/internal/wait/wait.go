@@ -1,4 +1,4 @@
-// Package wait waits, unless it is told to stop.
+// Package wait waits for a duration or a context.
 package wait
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For returns after a duration, or with the context's error as soon as that is done.
+// For returns nil after a duration, or the error of the context as soon as it is done.
 func For(ctx context.Context, duration time.Duration) error {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()
