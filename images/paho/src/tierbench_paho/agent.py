@@ -1,4 +1,4 @@
-"""The agent beside the broker: it watches the node during trials, and lets the parts of a client begin together."""
+"""The client of the agent of the broker: samples of the node during trials, and barriers between parts."""
 
 import http.client
 import json
@@ -13,7 +13,7 @@ from .pinned import PinnedConnection
 _PAUSE_SECONDS: Final = 0.2  # between requests that fail
 _AGAIN_SECONDS: Final = 0.01  # before a barrier is asked again
 _REQUEST_SECONDS: Final = 60.0
-_PATIENCE_SECONDS: Final = 30.0  # until it answers
+_FIRST_ANSWER_SECONDS: Final = 30.0  # until it answers
 _GRACE_SECONDS: Final = 5.0  # the same once it has
 _BARRIER_SECONDS: Final = 600.0
 
@@ -45,7 +45,9 @@ class Agent:
         except OSError as error:
             if self._known:
                 return False
-            message = f"the agent beside the broker does not answer at {self.url}: {error}: does it run?"
+            message = (
+                f"the agent of the broker does not answer at {self.url} ({error}): check whether its container runs"
+            )
             raise FailureError("AgentUnreachable", message) from error
         self._known = True
         return True
@@ -75,14 +77,14 @@ class Agent:
             if status and status != http.HTTPStatus.ACCEPTED:
                 raise _refusal(status, answer)
             if time.monotonic() > deadline:
-                said = answer.get("message") or f"missing: {answer.get('missing')}"
-                message = f"not all of the {parts} parts came to {barrier} within {_BARRIER_SECONDS:.0f} s: {said}"
+                detail = answer.get("message") or f"missing: {answer.get('missing')}"
+                message = f"not all of the {parts} parts reached {barrier} within {_BARRIER_SECONDS:.0f} s: {detail}"
                 raise FailureError("BarrierTimedOut", message)
             time.sleep(_AGAIN_SECONDS if status else _PAUSE_SECONDS)
 
     def _persist(self, action: str, body: Json) -> Json:
-        patience = _GRACE_SECONDS if self._known else _PATIENCE_SECONDS
-        deadline = time.monotonic() + patience
+        timeout = _GRACE_SECONDS if self._known else _FIRST_ANSWER_SECONDS
+        deadline = time.monotonic() + timeout
         while True:
             try:
                 status, answer = self._post(action, body)
@@ -122,4 +124,4 @@ def _refusal(status: int, answer: Json) -> FailureError:
     reason, message = answer.get("reason"), answer.get("message")
     if isinstance(reason, str) and isinstance(message, str):
         return FailureError(reason, message)
-    return FailureError("AgentUnreachable", f"the agent beside the broker answers with HTTP status {status}")
+    return FailureError("AgentUnreachable", f"the agent of the broker answers with HTTP status {status}")

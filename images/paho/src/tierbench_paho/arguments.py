@@ -75,9 +75,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--password-file", type=Path, **again)
     parser.add_argument("--tls", default="None", choices=("None", *VERSIONS), help="exactly this version")
     parser.add_argument("--ca-file", type=Path, help="trust this CA instead of the system's", **again)
-    parser.add_argument(
-        "--server-name", default="", help="name that the broker's certificate must bear (the URL's host)"
-    )
+    parser.add_argument("--server-name", default="", help="name in the broker's certificate (default: the URL's host)")
     parser.add_argument(
         "--refused-networks", type=parse_networks, default=(), help="that no broker's name may lead to, with commas"
     )
@@ -105,7 +103,9 @@ def _parser() -> argparse.ArgumentParser:
     pacing.add_argument("--as-fast-as-possible", action="store_true")
     pacing.add_argument("--interval-milliseconds", type=_at_least(1), help="between messages of a publisher")
     pacing.add_argument("--messages-per-second", type=_at_least(1), help="of each publisher")
-    parser.add_argument("--window", type=_at_least(1), default=512, help="messages of a publisher under way at most")
+    parser.add_argument(
+        "--window", type=_at_least(1), default=512, help="maximum number of messages of a publisher in flight"
+    )
     load = parser.add_mutually_exclusive_group(required=True)
     load.add_argument("--messages", type=_at_least(1), help="of each publisher")
     load.add_argument("--duration-seconds", type=_at_least(1))
@@ -116,9 +116,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--tuning", default="Heavy", choices=TUNINGS, help="for the record: Python knows one")
     parser.add_argument(
-        "--keep-connections", action="store_true", help="connect for a target's first trial, not for each anew"
+        "--keep-connections", action="store_true", help="keep the connections of a target from trial to trial"
     )
-    parser.add_argument("--agent", help="URL of the agent beside the broker", **again)
+    parser.add_argument("--agent", help="URL of the agent of the broker", **again)
     parser.add_argument("--agent-token-file", type=Path, **again)
     parser.add_argument("--agent-pin-file", type=Path, help="the pin of its key, sha256//BASE64", **again)
     parser.add_argument("--barrier", default="", metavar="NAME", help="where the parts of a client meet")
@@ -198,7 +198,7 @@ def _options(flags: argparse.Namespace, case: int) -> Options:
         ),
         pacing=_pacing(flags),
         load=Load(flags.messages, flags.duration_seconds),
-        patience_nanoseconds=flags.patience_milliseconds * 1_000_000,
+        timeout_nanoseconds=flags.patience_milliseconds * 1_000_000,
         ready_seconds=flags.ready_milliseconds / 1000,
         warm_rounds=flags.warm_rounds,
         agent=_agent(flags),

@@ -51,8 +51,8 @@ def _quota(group: Path) -> int | None:
 
 
 def _throttled(group: Path) -> int | None:
-    told = dict(line.split(maxsplit=1) for line in text(group / "cpu.stat").splitlines() if " " in line)
+    fields = dict(line.split(maxsplit=1) for line in text(group / "cpu.stat").splitlines() if " " in line)
     for name, unit in (("throttled_usec", 1000), ("throttled_time", 1)):
-        if told.get(name, "").isdecimal():
-            return int(told[name]) * unit
+        if fields.get(name, "").isdecimal():
+            return int(fields[name]) * unit
     return None

@@ -1,4 +1,4 @@
-"""One MQTT 3.1.1 connection with paho-mqtt, that is made anew when it breaks, and what it cost."""
+"""An MQTT 3.1.1 connection with paho-mqtt that reconnects, and its costs."""
 
 import socket
 import ssl
@@ -93,28 +93,28 @@ class Connection:
         client.loop_start()
 
     def publish(self, topic: str, payload: bytes) -> int | None:
-        """The identifier that the acknowledgement will bear; None if paho takes no further message."""
+        """Publishes, and returns the identifier of the acknowledgement, or None if paho's queue is full."""
         info = self._client.publish(topic, payload, self._qos)
         return None if info.rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE else info.mid
 
-    def confirm(self, patience_nanoseconds: int) -> bool:
+    def confirm(self, timeout_nanoseconds: int) -> bool:
         """Whether the broker has taken all that was published, of QoS 0: it answers in its turn, even that a
         subscription ends which there is not."""
         answered = Event()
         self._client.on_unsubscribe = lambda *_: answered.set()
         self._client.unsubscribe(self._client_id)
-        return answered.wait(patience_nanoseconds / 1e9) and self.breaks == self._broken_before
+        return answered.wait(timeout_nanoseconds / 1e9) and self.breaks == self._broken_before
 
-    def failed(self, patience_nanoseconds: int) -> FailureError | None:
-        """Why this connection is of no more use: refused for good, or down for longer than the patience."""
+    def failed(self, timeout_nanoseconds: int) -> FailureError | None:
+        """Returns the failure of a connection that was refused, or is down for longer than the timeout."""
         if self.refusal is not None:
             return self.refusal
-        if (self._up and self.ready.is_set()) or perf_counter_ns() - self._down_since <= patience_nanoseconds:
+        if (self._up and self.ready.is_set()) or perf_counter_ns() - self._down_since <= timeout_nanoseconds:
             return None
-        seconds = patience_nanoseconds / 1e9
-        said = FailureError("BrokerUnreachable", "it does not answer") if self._error is None else self._error
-        message = f"no connection to {self._target.host}:{self._target.port} for {seconds:g} s: {said.message}"
-        return FailureError(said.reason, message)
+        seconds = timeout_nanoseconds / 1e9
+        cause = FailureError("BrokerUnreachable", "it does not answer") if self._error is None else self._error
+        message = f"no connection to {self._target.host}:{self._target.port} for {seconds:g} s: {cause.message}"
+        return FailureError(cause.reason, message)
 
     def begin(self) -> None:
         """A trial begins with this connection of an earlier one: what kept it alive meanwhile is no trial's."""
@@ -252,27 +252,27 @@ class Connection:
         self._client.disconnect()
 
 
-def open_all(connections: Iterable[Connection], patience_nanoseconds: int) -> FailureError | None:
+def open_all(connections: Iterable[Connection], timeout_nanoseconds: int) -> FailureError | None:
     """Opens connections and waits until all have what they asked for, or one of them has failed."""
     known = tuple(connections)
     for connection in known:
         connection.open()
-    return await_all(known, patience_nanoseconds)
+    return await_all(known, timeout_nanoseconds)
 
 
-def await_all(connections: Sequence[Connection], patience_nanoseconds: int) -> FailureError | None:
+def await_all(connections: Sequence[Connection], timeout_nanoseconds: int) -> FailureError | None:
     """Waits until all connections have what they asked for, or one of them has failed."""
     for connection in connections:
         while not connection.ready.wait(_READY_SECONDS):
-            failure = first_failure(connections, patience_nanoseconds)
+            failure = first_failure(connections, timeout_nanoseconds)
             if failure is not None:
                 return failure
     return None
 
 
-def first_failure(connections: Iterable[Connection], patience_nanoseconds: int) -> FailureError | None:
+def first_failure(connections: Iterable[Connection], timeout_nanoseconds: int) -> FailureError | None:
     """Why one of them is of no more use, if one is."""
-    failures = (connection.failed(patience_nanoseconds) for connection in connections)
+    failures = (connection.failed(timeout_nanoseconds) for connection in connections)
     return next((failure for failure in failures if failure is not None), None)
 
 

@@ -13,5 +13,5 @@ def text(file: Path) -> str:
 
 def number(file: Path) -> int | None:
     """A whole number of at least 0."""
-    said = text(file)
-    return int(said) if said.isdecimal() else None
+    content = text(file)
+    return int(content) if content.isdecimal() else None

@@ -26,16 +26,16 @@ class Kept:
 
     def open(self, name: str) -> FailureError | None:
         """Begins the trial with a name; why connections do not stand, if they do not."""
-        patience = self.options.patience_nanoseconds
+        timeout = self.options.timeout_nanoseconds
         self.reused = bool(self.pairs)
         if not self.reused:
             self.pairs = make_pairs(self.options, name, self._pool, self._first)
-            return open_all(self.connections, patience)
+            return open_all(self.connections, timeout)
         for connection in self.connections:
             connection.begin()
         for pair in self.pairs:
             pair.renew(self._first)
-        return await_all(self.connections, patience)
+        return await_all(self.connections, timeout)
 
     def rest(self) -> None:
         """Ends the exchange, before its books are read."""

@@ -1,4 +1,4 @@
-"""The books of one pair: which message is under way since when, and what became of it. No I/O, no clock."""
+"""The counts of one pair: the messages in flight with their times, and their outcomes. No I/O, no clock."""
 
 from dataclasses import dataclass
 from threading import Lock
@@ -21,8 +21,8 @@ class Ledger:
     """Times are nanoseconds of one clock. Messages are numbered from `first` on in the order in which they are sent;
     what comes of earlier ones is not counted.
 
-    `number_bytes` of a number travel with the message. `alone`: nobody receives any, and each is under way until the
-    broker acknowledges it, or without acknowledgements until it is written. Any thread may call any method.
+    A message contains `number_bytes` of its number. `alone`: there are no subscribers, and each message is in flight
+    until the broker acknowledges it, or without acknowledgements until it is written. Any thread may call any method.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Ledger:
         self._span = 256**number_bytes
         self._late_nanoseconds = late_nanoseconds
         self._latest = -1
-        self._under_way: dict[int, _Message] = {}
+        self._in_flight: dict[int, _Message] = {}
         self._given_up: dict[int, _Message] = {}
         self._unacknowledged: dict[int, _Message] = {}
         self._acknowledged_early: dict[int, int] = {}
@@ -68,9 +68,9 @@ class Ledger:
         """The next message leaves."""
         with self._lock:
             message = _Message(self.upcoming, intended, now)
-            if not self._under_way:
+            if not self._in_flight:
                 self.last_event = now
-            self._under_way[message.number] = message
+            self._in_flight[message.number] = message
             self.sent += 1
             self.last_sent = now
             self.late += now - intended > self._late_nanoseconds
@@ -103,19 +103,19 @@ class Ledger:
         self.last_event = now
         self.series.acknowledge(now - message.sent, is_last=self.alone)
         if self.alone:
-            self._under_way.pop(message.number, None)
+            self._in_flight.pop(message.number, None)
             self.acknowledged_bytes += message.size
             self.last_done = now
         awaited, message.awaited = message.awaited, False
         return awaited
 
     def written(self, now: int) -> bool:
-        """The oldest message that is under way has left, and is not acknowledged. True: it was under way until now."""
+        """Completes the oldest message in flight, which needs no acknowledgement. Returns whether there was one."""
         with self._lock:
-            oldest = next(iter(self._under_way), None)
+            oldest = next(iter(self._in_flight), None)
             if oldest is None:
                 return False
-            del self._under_way[oldest]
+            del self._in_flight[oldest]
             self.last_event = now
             return True
 
@@ -129,13 +129,13 @@ class Ledger:
             self.retried += sum(message.sent < broken for message in self._unacknowledged.values())
 
     def arrive(self, low: int, now: int, size: int) -> bool:
-        """A message of `size` bytes came back whose number ends with `low`. True: it was under way until now."""
+        """Records a received message of `size` bytes whose number ends with `low`. Returns whether it was in flight."""
         with self._lock:
             newest = self.upcoming - 1
             number = newest - (newest - low) % self._span
             if self._closed or number < self._first:
                 return False
-            message = self._under_way.pop(number, None)
+            message = self._in_flight.pop(number, None)
             known = message is not None
             message = message or self._given_up.pop(number, None)
             if message is None:
@@ -157,12 +157,12 @@ class Ledger:
     def give_up(self, now: int) -> tuple[int, int]:
         """Nothing is waited for any longer; how many messages, and acknowledgements, that were. They may still come."""
         with self._lock:
-            freed = len(self._under_way)
+            freed = len(self._in_flight)
             unanswered = sum(message.awaited for message in self._unacknowledged.values())
             for message in self._unacknowledged.values():
                 message.awaited = False
-            self._given_up.update(self._under_way)
-            self._under_way.clear()
+            self._given_up.update(self._in_flight)
+            self._in_flight.clear()
             self.last_event = now
             return freed, unanswered
 
@@ -170,5 +170,5 @@ class Ledger:
         """No more counts: what was acknowledged and is lost is known."""
         with self._lock:
             self._closed = True
-            missing = (*self._under_way.values(), *self._given_up.values())
+            missing = (*self._in_flight.values(), *self._given_up.values())
             self.acknowledged_lost = sum(message.acknowledged for message in missing)

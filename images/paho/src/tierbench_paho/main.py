@@ -39,7 +39,7 @@ def _run(arguments: list[str], printer: Printer) -> tuple[FailureError | None, i
     except KeyboardInterrupt:
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, signal.SIG_IGN)
-        return FailureError("Interrupted", "the client was told to end"), _EXIT_INTERRUPTED
+        return FailureError("Interrupted", "the client received a signal to terminate"), _EXIT_INTERRUPTED
     except FailureError as failure:
         return failure, _EXIT_FAILURE
     except Exception as error:

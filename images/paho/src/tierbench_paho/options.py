@@ -34,7 +34,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Pacing:
-    """When a publisher sends. `window` bounds its messages under way.
+    """When a publisher sends. `window` limits its messages in flight.
 
     `unacknowledged` bounds those without acknowledgement."""
 
@@ -91,7 +91,7 @@ class Options:
     message: Message
     pacing: Pacing
     load: Load
-    patience_nanoseconds: int
+    timeout_nanoseconds: int
     ready_seconds: float
     warm_rounds: int  # at most
     agent: Agent | None

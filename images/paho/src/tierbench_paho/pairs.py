@@ -22,7 +22,7 @@ class Pair(Protocol):
 
     @property
     def ledger(self) -> Ledger:
-        """Of the trial under way."""
+        """The ledger of the current trial."""
 
     @property
     def connections(self) -> tuple[Connection, ...]:
@@ -94,7 +94,7 @@ class _Publishing:
             self.ledger,
             options.pacing,
             options.load,
-            options.patience_nanoseconds,
+            options.timeout_nanoseconds,
             self._place.phase,
             message.qos,
         )

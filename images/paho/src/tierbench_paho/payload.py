@@ -37,7 +37,7 @@ def _keep(content: bytes, mask: bytes) -> bytes:
 
 
 def _sensor_json(size: int, messages: int, seed: int) -> bytes:
-    """Of each message an array of records, cut to size; the records go on from message to message."""
+    """Messages that are arrays of records, cut to size. The records continue from message to message."""
     records = _records(random.Random(seed))  # noqa: S311 (content, not a secret)
     parts: list[bytes] = []
     for _ in range(messages):

@@ -1,4 +1,4 @@
-"""HTTP over TLS with whoever has the key that is expected: no CA, no name, and no date, for clocks are wrong."""
+"""HTTP over TLS with a server of a known key: no CA, no name, and no date, as clocks are wrong."""
 
 import hashlib
 import http.client

@@ -48,7 +48,7 @@ class Pool:
         return self.message(self._largest)
 
     def next(self, number: int) -> int:
-        """The first number from this on whose message begins the pool anew."""
+        """Returns the first number from this one on whose message is the first of the pool."""
         return -(-number // self._entries) * self._entries
 
     def message(self, number: int) -> bytes:

@@ -1,4 +1,4 @@
-"""A publisher: sends what it is told to, when it is told to, and never has more under way than its window."""
+"""A publisher: sends messages at its pace, with at most as many in flight as its window allows."""
 
 import time
 from queue import Empty, SimpleQueue
@@ -29,20 +29,20 @@ class Publisher:
         ledger: Ledger,
         pacing: Pacing,
         load: Load,
-        patience: int,
+        timeout: int,
         phase: float,
         qos: int,
     ) -> None:
         self.refused = self.sent_bytes = self.encoded_bytes = self.unsent = 0
         self._topic, self._pool, self._codec, self._ledger = topic, pool, codec, ledger
-        self._pacing, self._load, self._patience, self._phase, self._qos = pacing, load, patience, phase, qos
+        self._pacing, self._load, self._timeout, self._phase, self._qos = pacing, load, timeout, phase, qos
         self._credits: SimpleQueue[None] = SimpleQueue()
         self._answers: SimpleQueue[None] = SimpleQueue()
         self.freed(pacing.window)
         _put(self._answers, pacing.unacknowledged or 0)
 
     def freed(self, messages: int = 1) -> None:
-        """So many are no longer under way."""
+        """Releases this many messages of the window."""
         _put(self._credits, messages)
 
     def published(self, identifier: int) -> None:
@@ -75,7 +75,7 @@ class Publisher:
         if schedule is not None:
             self.unsent = max(self._due(schedule, end) - number, 0)
         self._drain(stop)
-        if self._ledger.alone and not self._qos and not stop.is_set() and connection.confirm(self._patience):
+        if self._ledger.alone and not self._qos and not stop.is_set() and connection.confirm(self._timeout):
             self._ledger.confirm(self.sent_bytes, perf_counter_ns())
 
     def _due(self, schedule: Schedule, end: int | None) -> int:
@@ -85,7 +85,7 @@ class Publisher:
         return due if self._load.messages is None else min(due, self._load.messages)
 
     def _await_turn(self, due: int | None, end: int | None, stop: Event) -> bool:
-        """Waits until a message is due, and may be under way. False: the load is over before that.
+        """Waits until a message is due and allowed by the window. Returns False if the load ends before.
 
         What is due before the end may leave after it, if it is not late by that.
         """
@@ -120,7 +120,7 @@ class Publisher:
             try:
                 tokens.get(timeout=self._poll_seconds(end))
             except Empty:
-                self._lose_patience()
+                self._expire()
             else:
                 return True
         return False
@@ -128,9 +128,9 @@ class Publisher:
     def _poll_seconds(self, end: int | None) -> float:
         return _POLL_SECONDS if end is None else min(_POLL_SECONDS, max(end - perf_counter_ns(), 0) / 1e9)
 
-    def _lose_patience(self) -> None:
+    def _expire(self) -> None:
         now = perf_counter_ns()
-        if now - self._ledger.last_event > self._patience:
+        if now - self._ledger.last_event > self._timeout:
             freed, unanswered = self._ledger.give_up(now)
             self.freed(freed)
             if not self._ledger.alone:
@@ -141,7 +141,7 @@ class Publisher:
             if not self._take(self._credits, None, stop):
                 return
         while self._qos and self._ledger.unacknowledged and not stop.is_set():
-            if perf_counter_ns() - self._ledger.last_event > self._patience:
+            if perf_counter_ns() - self._ledger.last_event > self._timeout:
                 return
             time.sleep(_ACKNOWLEDGEMENT_POLL_SECONDS)
 

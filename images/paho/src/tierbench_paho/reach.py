@@ -25,7 +25,7 @@ def resolve(host: str, refused: Networks) -> str:
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
-        message = f"{host}: {error}: does the DNS of the client's node answer, and know the name?"
+        message = f"{host}: {error}: check the name, and DNS on the node of the client"
         raise FailureError("LookupFailed", message) from error
     addresses = [_plain(str(place[0])) for *_, place in found]
     free = (str(address) for address in addresses if not any(address in network for network in refused))
@@ -36,7 +36,7 @@ def resolve(host: str, refused: Networks) -> str:
 
 
 def _plain(text: str) -> IPv4Address | IPv6Address:
-    """Without its zone, and as IPv4 where it stands for that."""
+    """Returns the address without its zone, and an IPv4-mapped address as IPv4."""
     address = ip_address(text.partition("%")[0])
     return (address.ipv4_mapped or address) if isinstance(address, IPv6Address) else address
 
@@ -45,6 +45,6 @@ def _refusal(address: IPv4Address | IPv6Address, refused: Iterable[IPv4Network |
     network = next(network for network in refused if address in network)
     return FailureError(
         "AddressRefused",
-        f"the server's name leads to {address}, which is refused here: name another server, or have {network} taken "
-        "out of policy.refusedNetworks, a value of the chart",
+        f"the server's name resolves to {address}, which is refused: name another server, or ask an administrator to "
+        f"remove {network} from the chart value policy.refusedNetworks",
     )

@@ -55,10 +55,10 @@ def _probe(options: Options, plain: bytes, deadline: float) -> None:
     probes = [_Probe(options, pair) for pair in options.pairs]
     connections = tuple(probe.connection for probe in probes)
     try:
-        failure = open_all(connections, options.patience_nanoseconds)
+        failure = open_all(connections, options.timeout_nanoseconds)
         if failure is not None:
             raise failure
-        _send_small(probes, min(deadline, time.monotonic() + options.patience_nanoseconds / 1e9))
+        _send_small(probes, min(deadline, time.monotonic() + options.timeout_nanoseconds / 1e9))
         _send_large(options, probes, plain)
     finally:
         close_all(connections)
@@ -74,7 +74,7 @@ def _send_small(probes: "list[_Probe]", deadline: float) -> None:
 
 def _send_large(options: Options, probes: "list[_Probe]", plain: bytes) -> None:
     encoded = Codec(options.message.compression, options.message.key).encode(plain)
-    deadline = time.monotonic() + options.patience_nanoseconds / 1e9
+    deadline = time.monotonic() + options.timeout_nanoseconds / 1e9
     for probe in probes:
         probe.send(encoded)
     if not all(probe.came(encoded, deadline) for probe in probes):

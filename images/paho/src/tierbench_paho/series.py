@@ -35,7 +35,7 @@ class Series:
 
 
 class Report(Protocol):
-    """Is told of every trial."""
+    """Receives every trial."""
 
     def started(self, case: int, trial: int, warmup: bool) -> None:
         """It begins."""

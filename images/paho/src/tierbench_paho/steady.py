@@ -38,7 +38,7 @@ class Times:
 
 
 class Series:
-    """How one pair's round trips went on: sums of batches, and the distributions of each segment of batches.
+    """The course of one pair's round trips: sums of batches, and the distributions of each segment of batches.
 
     However long it is, it keeps no more than 256 batches, of as many messages each.
     """

@@ -35,9 +35,9 @@ class TextReport:
                 f"{seconds:9.3f} s  {rate:9.0f} messages/s  "
                 f"{_NAMES[name]} {_milliseconds(times, 0.5)} (p99 {_milliseconds(times, 0.99)}) ms"
             )
-        told = ("sent", "lost", "duplicated", "retried", "errors")
+        shown = ("sent", "lost", "duplicated", "retried", "errors")
         print(
-            f"{name:10} {result}  {', '.join(f'{word} {counts[word]}' for word in told if word in counts)}",
+            f"{name:10} {result}  {', '.join(f'{word} {counts[word]}' for word in shown if word in counts)}",
             file=self._out,
             flush=True,
         )

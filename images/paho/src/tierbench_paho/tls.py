@@ -27,7 +27,7 @@ class TimedSocket(ssl.SSLSocket):
 
 
 class Context(ssl.SSLContext):
-    """Verifies that the server's certificate bears `server_name`, whatever address the client dials."""
+    """Verifies that the server's certificate contains `server_name`, whatever address the client dials."""
 
     server_name: str | None = None
     sslsocket_class = TimedSocket
@@ -83,12 +83,14 @@ def standard_name(name: str) -> str:
 def failure(error: ssl.SSLError) -> FailureError:
     """What a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        said = error.verify_message
+        problem = error.verify_message
         if error.verify_code in _EXPIRED:
-            return FailureError("CertificateExpired", f"the broker's certificate: {said}: renew it, or mind the clocks")
+            return FailureError(
+                "CertificateExpired", f"the broker's certificate: {problem}: renew it, or check the clocks"
+            )
         return FailureError(
             "CertificateUnknown",
-            f"the broker's certificate: {said}: is --ca-file the CA that signed it, and --server-name a name it bears?",
+            f"the broker's certificate: {problem}: check that --ca-file is its CA, and --server-name one of its names",
         )
     if any(word in (error.reason or "") for word in _VERSION_WORDS):
         return FailureError("TlsVersionRefused", f"the broker does not speak this version of TLS: {error}")

@@ -26,7 +26,7 @@ def run_trial(kept: Kept, name: str) -> Json:
         FailureError: the other parts did not come, or the agent does not answer.
     """
     start_time, options = now(), kept.options
-    patience, opened = options.patience_nanoseconds, perf_counter_ns()
+    timeout, opened = options.timeout_nanoseconds, perf_counter_ns()
     failure = kept.open(name)
     pairs, connections = kept.pairs, kept.connections
     connected, setup = perf_counter_ns(), traffic(connections)
@@ -36,9 +36,9 @@ def run_trial(kept: Kept, name: str) -> Json:
     _meet(options, f"t{name}-begin")
     before = traffic(connections)
     started = watch.start()
-    failure = failure or run_load(pairs, connections, started, patience)
+    failure = failure or run_load(pairs, connections, started, timeout)
     _meet(options, f"t{name}-end")
-    failure = failure or first_failure(connections, patience) or _nothing(pairs, options.message.qos)
+    failure = failure or first_failure(connections, timeout) or _nothing(pairs, options.message.qos)
     seen, exchanged = watch.end(), traffic(connections) - before
     kept.rest()
     load = _ended(pairs, started) - started
@@ -85,7 +85,7 @@ def _nothing(pairs: Sequence[Pair], qos: int) -> FailureError | None:
 
 def _nothing_acknowledged(pairs: Sequence[Pair], qos: int) -> FailureError | None:
     if not qos and any(pair.ledger.acknowledged < pair.ledger.sent for pair in pairs):
-        message = "nobody knows what the broker took of the messages: the connection broke off, or it does not answer"
+        message = "it is unknown which messages the broker received: the connection broke, or it does not answer"
         return FailureError("Unconfirmed", message)
     if any(pair.ledger.acknowledged for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
         return None

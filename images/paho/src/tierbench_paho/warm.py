@@ -39,9 +39,9 @@ def warm(options: Options, pool: Pool) -> None:
 
 def _median(options: Options, name: str, pool: Pool) -> float | None:
     """Of the round trips of one round; None if there were none."""
-    pairs, patience = make_pairs(options, name, pool), options.patience_nanoseconds
+    pairs, timeout = make_pairs(options, name, pool), options.timeout_nanoseconds
     connections = tuple(connection for pair in pairs for connection in pair.connections)
-    failure = open_all(connections, patience) or run_load(pairs, connections, perf_counter_ns(), patience)
+    failure = open_all(connections, timeout) or run_load(pairs, connections, perf_counter_ns(), timeout)
     close_all(connections)
     times = Times()
     for pair in pairs:
