@@ -1,1 +1,1 @@
-"""What to do next, decided from what is observed: pure, no input or output."""
+"""Decides what the operator does next, from what it observes. This package does no input or output."""

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class KnownBenchmark:
-    """What decides which runs of a benchmark can be evicted. `ended` is the newest run that has ended, or 0."""
+    """A benchmark, as far as evictions depend on it. `ended` is the newest run that has ended, or 0."""
 
     version: int
     ended: int

@@ -1,4 +1,4 @@
-"""Node classes and a first benchmark for a cluster, proposed from its nodes."""
+"""Proposes node classes and a first benchmark for a cluster, from the labels of its nodes."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,17 +16,17 @@ INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 CLIENT: Final = "client"
 
 _BOARD_LABEL: Final = re.compile(r"(^|[./-])(hw|hardware|board|model|device)$")
-_MOST_CLASSES: Final = 8
+_MAXIMUM_CLASSES: Final = 8
 _SECONDS_PER_SERVER: Final = 20
 _SECONDS_PER_CASE: Final = 5
 _BYTES_PER_SECOND: Final = 100_000_000 / 8
-"""A link of 100 Mbit/s: slower ones take longer than the estimate."""
+"""The rate of a link of 100 Mbit/s. Slower links take longer than the estimate."""
 
 
 @dataclass(frozen=True)
 class Proposal:
-    """`selectors` maps each node class to its labels, `servers` and `clients` name classes, `notes` say why these were
-    chosen, and what they can and cannot compare."""
+    """Proposed node classes and a benchmark. `selectors` maps each node class to its labels, `servers` and `clients`
+    name classes, `notes` explain the choice and its limits."""
 
     selectors: Mapping[str, Mapping[str, str]]
     servers: tuple[str, ...]
@@ -62,14 +62,14 @@ class Proposal:
         return starts + self.bytes_moved / _BYTES_PER_SECOND
 
     def node_classes(self) -> list[dict[str, Any]]:
-        """The NodeClass objects."""
+        """Returns the NodeClass objects."""
         return [
             _object(NodeClass.KIND.kind, name, {"nodeSelector": {"matchLabels": dict(labels)}})
             for name, labels in self.selectors.items()
         ]
 
     def benchmark(self, name: str) -> dict[str, Any]:
-        """The benchmark object."""
+        """Returns the benchmark object."""
         kind, first = _first()
         spec: dict[str, Any] = {
             "servers": {"nodeClasses": list(self.servers)},
@@ -84,7 +84,7 @@ class Proposal:
 
 
 def _first() -> tuple[BenchmarkKind, FirstBenchmark]:
-    """The kind of benchmark to begin with, and what it proposes."""
+    """Returns the kind of the first benchmark, and what it proposes."""
     return next((kind, kind.first) for kind in kinds() if kind.first is not None)
 
 
@@ -93,7 +93,7 @@ def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def propose(nodes: Iterable[NodeView]) -> Proposal | None:
-    """A proposal for nodes that can run pods; None if there are none."""
+    """Returns a proposal for nodes that can run pods; None if there are none."""
     known = sorted(nodes, key=lambda node: node.name)
     if not known:
         return None
@@ -104,15 +104,15 @@ def propose(nodes: Iterable[NodeView]) -> Proposal | None:
     selectors: dict[str, Mapping[str, str]] = {names[value]: {label: value} for value in groups}
     notes = [f"Node classes by the label {label}: {_listed(names, groups)}."]
     if label == HOSTNAME:
-        notes.append(_why_each_node(known, groups))
+        notes.append(_single_nodes_note(known, groups))
     clients, colocated = _clients(names, groups, selectors, notes)
     servers = tuple(name for name in selectors if name != CLIENT)
     return Proposal(selectors, servers, clients, colocated, tuple(notes))
 
 
 def propose_from_classes(names: Sequence[str]) -> Proposal | None:
-    """A proposal from node classes that exist, for a user who may not list nodes; None if there are none."""
-    servers = tuple(sorted(names)[:_MOST_CLASSES])
+    """Returns a proposal from existing node classes, for a user who may not list nodes; None if there are none."""
+    servers = tuple(sorted(names)[:_MAXIMUM_CLASSES])
     if not servers:
         return None
     note = "Without the right to list nodes, this compares the node classes that exist. Their nodes may be alike."
@@ -135,18 +135,19 @@ def _single(node: NodeView) -> Proposal:
 
 
 def _grouped(nodes: Sequence[NodeView]) -> tuple[str, dict[str, list[NodeView]]]:
-    """The first label by which all nodes fall into two to eight groups, and the groups; else one node each."""
+    """Returns the first label that divides all nodes into two to eight groups, and the groups; else one node per
+    group."""
     boards = sorted({key for node in nodes for key in node.labels if _BOARD_LABEL.search(key)})
     for label in (ARCHITECTURE, INSTANCE_TYPE, *boards):
         groups: dict[str, list[NodeView]] = {}
         for node in nodes:
             groups.setdefault(node.labels.get(label, ""), []).append(node)
-        if "" not in groups and 1 < len(groups) <= _MOST_CLASSES:
+        if "" not in groups and 1 < len(groups) <= _MAXIMUM_CLASSES:
             return label, dict(sorted(groups.items()))
-    return HOSTNAME, {_hostname(node): [node] for node in nodes[:_MOST_CLASSES]}
+    return HOSTNAME, {_hostname(node): [node] for node in nodes[:_MAXIMUM_CLASSES]}
 
 
-def _why_each_node(nodes: Sequence[NodeView], groups: Mapping[str, Sequence[NodeView]]) -> str:
+def _single_nodes_note(nodes: Sequence[NodeView], groups: Mapping[str, Sequence[NodeView]]) -> str:
     kinds = {(node.architecture, node.cpu_millicores, node.memory_bytes) for node in nodes}
     left = len(nodes) - len(groups)
     rest = f" {left} more nodes are left out." if left else ""
@@ -155,7 +156,7 @@ def _why_each_node(nodes: Sequence[NodeView], groups: Mapping[str, Sequence[Node
             "All nodes are alike (same architecture, CPUs and memory): classes of hardware cannot be compared, only "
             f"single nodes.{rest}"
         )
-    return f"No label tells kinds of nodes apart, so each node is a class of its own.{rest}"
+    return f"No label distinguishes kinds of nodes, so each node is a class of its own.{rest}"
 
 
 def _clients(
@@ -164,7 +165,8 @@ def _clients(
     selectors: dict[str, Mapping[str, str]],
     notes: list[str],
 ) -> tuple[tuple[str, ...], bool]:
-    """The client classes, and whether a client may share a server's node. May make a node a class of clients."""
+    """Returns the client classes, and whether a client may share a server's node. May move a node to a class for
+    clients."""
     largest = max(groups, key=lambda value: len(groups[value]))
     if len(groups[largest]) > 1:
         notes.append(f"The client runs on a node of class {names[largest]} that serves no files.")
@@ -179,7 +181,7 @@ def _clients(
 
 
 def _class_names(groups: Mapping[str, Sequence[NodeView]]) -> dict[str, str]:
-    """A class name per label value, all different."""
+    """Returns a class name per label value, all different."""
     found: dict[str, str] = {}
     for value in groups:
         name = _name(value)
@@ -190,7 +192,7 @@ def _class_names(groups: Mapping[str, Sequence[NodeView]]) -> dict[str, str]:
 
 
 def _name(text: str) -> str:
-    """The text as the name of a NodeClass."""
+    """Returns the text as the name of a NodeClass."""
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:63].strip("-") or "nodes"
 
 

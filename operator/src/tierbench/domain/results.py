@@ -42,7 +42,7 @@ class ResultMetadata:
 
 @dataclass(frozen=True, slots=True)
 class _Ended(Generic[Kept]):
-    """What is kept of an ended result. `measured` is the time in seconds since 1970, or None if it failed."""
+    """The converted form of an ended result. `measured` is the time in seconds since 1970, or None if it failed."""
 
     measured: float | None
     kept: Kept

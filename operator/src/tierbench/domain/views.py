@@ -25,7 +25,7 @@ from tierbench.workloads.names import (
 )
 
 Raw = Mapping[str, Any]
-_LONGEST_IMAGE_ID: Final = 512
+_MAXIMUM_IMAGE_ID: Final = 512
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _image_id(spec: Raw, containers: Sequence[Raw]) -> str:
     """Returns the image ID of the first container. In the pod of a server, this is the server; the agent is the
     last."""
     first = next((container["name"] for container in spec.get("containers", ())), "")
-    return next((item.get("imageID", "") for item in containers if item["name"] == first), "")[:_LONGEST_IMAGE_ID]
+    return next((item.get("imageID", "") for item in containers if item["name"] == first), "")[:_MAXIMUM_IMAGE_ID]
 
 
 def _started(container: Raw) -> bool:
