@@ -145,7 +145,7 @@ STATUSES: dict[type[Resource], Any] = {
         best="jetson",
         runner_up="cloud",
         settings={"tls": "None"},
-        margin="12 %",
+        margin="12%",
         confidence=Confidence.LOW,
         answer="jetson is best",
         quantity="durationNanoseconds",
@@ -220,7 +220,7 @@ CELLS: dict[type[Resource], Json] = {
     PlacementAdvice: {
         "Best": "jetson",
         "Runner-Up": "cloud",
-        "Margin": "12 %",
+        "Margin": "12%",
         "Confidence": "Low",
         "Reason": "ShownBetter",
         "Answer": "jetson is best",
@@ -305,8 +305,8 @@ def test_status_of_the_model_is_taken_once_and_shown_whole(server: ApiServer, na
             {
                 "best": "kafka on raspberry-pi-4 with TLS None",
                 "runnerUp": "mosquitto on raspberry-pi-4 with TLS None",
-                "margin": "12.5 %",
-                "expectedLoss": "0.5 %",
+                "margin": "12.5%",
+                "expectedLoss": "0.5%",
                 "confidence": "Moderate",
                 "answer": "x" * 1024,
                 "conditions": [CONDITION.to_json() | {"type": "Answered", "reason": "PerhapsWithinMargin"}],

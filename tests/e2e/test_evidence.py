@@ -72,7 +72,7 @@ def test_files_on_a_claim(kubectl: Kubectl) -> None:
 @pytest.mark.measures
 @pytest.mark.release
 def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
-    """1 % of the packets that enter the user's node are dropped: the server's side must have sent some again."""
+    """1% of the packets that enter the user's node are dropped: the server's side must have sent some again."""
     chance = ["-m", "statistic", "--mode", "random", "--probability", "0.01"]
     rule = ["FORWARD", "-p", "tcp", *chance, "-j", "DROP"]
     machine = cluster.node("user-1").machine

@@ -73,12 +73,12 @@ THREE_NODES = nodes(
 @pytest.mark.parametrize(
     ("workload", "best", "margin"),
     [
-        (sizes("1Mi"), "cloud", "47 %"),
-        (sizes("512Mi", "2Gi"), "jetson", "12 %"),
-        (sizes("3Gi"), "cloud", "14 %"),
-        (sizes("5120Mi"), "cloud", "16 %"),
-        (sizes(**{"512Mi": 99, "3Gi": 1}), "jetson", "12 %"),
-        (sizes(**{"512Mi": 1, "3Gi": 9}), "cloud", "14 %"),
+        (sizes("1Mi"), "cloud", "47%"),
+        (sizes("512Mi", "2Gi"), "jetson", "12%"),
+        (sizes("3Gi"), "cloud", "14%"),
+        (sizes("5120Mi"), "cloud", "16%"),
+        (sizes(**{"512Mi": 99, "3Gi": 1}), "jetson", "12%"),
+        (sizes(**{"512Mi": 1, "3Gi": 9}), "cloud", "14%"),
     ],
 )
 def test_the_published_table_by_workload(workload: dict[str, Any], best: str, margin: str) -> None:
@@ -94,14 +94,14 @@ def test_the_published_table_by_workload(workload: dict[str, Any], best: str, ma
 def test_the_answer_is_in_words_and_numbers() -> None:
     status = ask(published(), workload=sizes("512Mi", "2Gi"))
     assert status.answer == (
-        "jetson is best for 512 MiB and 2 GiB, by transfer time: 12 % ahead of cloud (ratio 0.876, 0.818 to 0.938, "
-        "on the nodes measured). It holds for the classes unless their nodes differ by more than about 5 %. It is the "
-        "best class with a probability of 91 %; the expected loss of choosing it is 2 %, if nodes differ as they "
-        "usually do. On the nodes measured, cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, "
-        "by 12–14 %; cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson, from 3 GiB on (38 in "
+        "jetson is best for 512 MiB and 2 GiB, by transfer time: 12% ahead of cloud (ratio 0.876, 0.818 to 0.938, "
+        "on the nodes measured). It holds for the classes unless their nodes differ by more than about 5%. It is the "
+        "best class with a probability of 91%; the expected loss of choosing it is 2%, if nodes differ as they "
+        "usually do. On the nodes measured, cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB, "
+        "by 12–14%; cloud is ahead from 3 GiB on, by 14–16%. Retries happened only on jetson, from 3 GiB on (38 in "
         "all)."
     )
-    assert (status.tipping_point, status.expected_loss) == ("5 %", "2 %")
+    assert (status.tipping_point, status.expected_loss) == ("5%", "2%")
     assert status.estimand == "ratio of means of transfer time for 512 MiB and 2 GiB, between the nodes measured"
     best, other = status.ranking
     assert (best.value, other.value) == (12_108_000_000, 13_819_500_000)
@@ -146,7 +146,7 @@ def test_one_node_a_class_is_said_and_lowers_confidence() -> None:
 
 
 def test_nodes_decide_not_their_trials() -> None:
-    """Trials differ by 1 % on each node, but nodes of a class by more than the classes do."""
+    """Trials differ by 1% on each node, but nodes of a class by more than the classes do."""
     steady = {
         ("cloud", "cloud-1"): (1.0, 1.01, 1.0, 0.99), ("cloud", "cloud-2"): (1.6, 1.61, 1.6, 1.59),
         ("jetson", "jetson-1"): (1.3, 1.31, 1.3, 1.29), ("jetson", "jetson-2"): (1.5, 1.51, 1.5, 1.49),
@@ -154,7 +154,7 @@ def test_nodes_decide_not_their_trials() -> None:
     status = ask(nodes(steady), workload=sizes("1Mi"))
     assert answered(status) == ("False", "CouldGoEitherWay")
     note = next(note for note in status.caveats if note.reason == "NodesDiffer")
-    assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 37 %, more than cloud and jetson do")
+    assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 37%, more than cloud and jetson do")
     (more,) = status.next
     assert (more.reason, "that nodes differ is why" in more.message) == ("MoreNodes", True)
 
@@ -164,9 +164,9 @@ def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
     status = ask(close, workload=sizes("1Mi"))
     assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
-    assert status.expected_loss == "3 %"
+    assert status.expected_loss == "3%"
     assert (
-        "cloud: 4 % ahead of jetson (ratio 0.957, 0.843 to 1.08, on the nodes measured), but it could" in status.answer
+        "cloud: 4% ahead of jetson (ratio 0.957, 0.843 to 1.08, on the nodes measured), but it could" in status.answer
     )
     assert {"MoreNodes", "MoreTrials"} == reasons(status.next)
 
@@ -412,7 +412,7 @@ def test_a_network_that_was_the_limit_is_a_caveat() -> None:
 
 
 def two_nodes() -> list[BenchmarkResult]:
-    """The published table with a second node a class, whose times are 1 % longer."""
+    """The published table with a second node a class, whose times are 1% longer."""
     second = [
         measured(
             result.spec.server.node_class,
@@ -431,8 +431,8 @@ def test_the_published_conclusions_hold_for_classes_of_two_nodes() -> None:
     status = ask(two_nodes(), workload=sizes("512Mi", "1Gi", "2Gi"))
     assert (status.best, status.confidence, status.tipping_point) == ("jetson", Confidence.HIGH, "")
     assert (
-        " cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, by 12–14 %; "
-        "cloud is ahead from 3 GiB on, by 14–16 %."
+        " cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB, by 12–14%; "
+        "cloud is ahead from 3 GiB on, by 14–16%."
     ) in status.answer
     assert [(each.lower_level, each.upper_level) for each in status.crossovers] == [("1Mi", "512Mi"), ("2Gi", "3Gi")]
 

@@ -36,7 +36,7 @@ def run(found: list[BenchmarkResult]) -> RunResults:
 def test_settings_are_ranked_where_they_vary() -> None:
     tls = run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5}))
     assert has_alternatives(tls)
-    assert answer(tls) == ("On the nodes measured, TLS None is ahead at 1 MB, by 33 %.",)
+    assert answer(tls) == ("On the nodes measured, TLS None is ahead at 1 MB, by 33%.",)
 
 
 def test_of_networks_alone_it_is_what_one_costs_against_the_other() -> None:
@@ -57,7 +57,7 @@ def test_of_udp_beside_tcp_nothing_is_ahead() -> None:
 
 def test_of_clients_it_is_what_each_has_at_once() -> None:
     (said,) = answer(network_run(*ALONE, result(4, CLIENTS, 60, 30, 10)))
-    assert said.startswith("All at once, phone has 60 % of the band.")
+    assert said.startswith("All at once, phone has 60% of the band.")
 
 
 def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
@@ -143,8 +143,8 @@ def test_the_published_table_gives_the_published_answer() -> None:
         (("cloud",), ["3Gi", "4Gi", "5Gi"]),
     ]
     assert sentence_of(found, TIME) == (
-        "On the nodes measured, cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB, by 12–14 %; "
-        "cloud is ahead from 3 GiB on, by 14–16 %."
+        "On the nodes measured, cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB, by 12–14%; "
+        "cloud is ahead from 3 GiB on, by 14–16%."
     )
     assert describe_retries(found) == "Retries happened only on jetson, from 3 GiB on (38 in all)."
 
@@ -172,7 +172,7 @@ def test_a_class_alone_is_not_ahead() -> None:
     found = table({("cloud", "1Mi"): [1.0, 1.1], ("cloud", "2Mi"): [2.0, 2.1], ("jetson", "2Mi"): [9.0, 9.1]})
     assert (
         sentence_of(found, TIME)
-        == "On the nodes measured, only cloud is measured at 1 MiB; cloud is ahead at 2 MiB, by 77 %."
+        == "On the nodes measured, only cloud is measured at 1 MiB; cloud is ahead at 2 MiB, by 77%."
     )
 
 
@@ -182,7 +182,7 @@ def test_the_best_class_everywhere() -> None:
         for server, base in (("cloud", 1.0), ("jetson", 2.0))
         for size in ("1Mi", "2Mi")
     }
-    assert sentence_of(table(times), TIME) == "On the nodes measured, cloud is ahead from 1 MiB to 2 MiB, by 50 %."
+    assert sentence_of(table(times), TIME) == "On the nodes measured, cloud is ahead from 1 MiB to 2 MiB, by 50%."
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,6 @@ def test_a_true_difference_moves_what_is_known_and_nothing_else() -> None:
 
 @pytest.mark.parametrize(("points", "lowest"), [(1, 0.2), (10, 0.1)])
 def test_the_lowest_of_many_points_may_be_lower_by_chance(points: int, lowest: float) -> None:
-    """Of ten coins none or one is up with 1.1 %, up to two with 5.5 %."""
+    """Of ten coins none or one is up with 1.1%, up to two with 5.5%."""
     assert least(0.5, 10, points) == lowest
     assert most(0.5, 10, points) == 1 - lowest

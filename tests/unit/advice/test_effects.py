@@ -72,18 +72,18 @@ def tls(costing: Mapping[str, float] = SIZES) -> list[BenchmarkResult]:
 
 def test_an_effect_is_said_where_it_is_shown_and_where_nothing_is() -> None:
     assert said(tls(), "tls") == [
-        "On the nodes measured, TLSv1.3 costs 23 % (22 to 24) of throughput against TLS None at 1 kB, "
-        "costs 7.4 % (6.5 to 8.3) at 10 kB, and nothing is shown from 100 kB on."
+        "On the nodes measured, TLSv1.3 costs 23% (22 to 24) of throughput against TLS None at 1 kB, "
+        "costs 7.4% (6.5 to 8.3) at 10 kB, and nothing is shown from 100 kB on."
     ]
     steep = {"1k": 1.5, "10k": 1.3, "100k": 1.1, "1M": 1.0}
-    assert "costs 9–33 % (8 to 34) of throughput against TLS None up to 100 kB" in said(tls(steep), "tls")[0]
+    assert "costs 9–33% (8 to 34) of throughput against TLS None up to 100 kB" in said(tls(steep), "tls")[0]
 
 
 def test_an_effect_that_depends_on_nothing_is_one_pooled_ratio() -> None:
     (effect,) = of(tls(), "broker")
     assert (effect.by, len(effect.level_effects)) == ("", 1)
     assert said(tls(), "broker") == [
-        "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
+        "On the nodes measured, kafka costs 29% (28 to 29) of throughput against mosquitto."
     ]
 
 
@@ -94,14 +94,14 @@ def test_by_words_each_level_is_said_and_less_is_better_for_a_time() -> None:
     }
     assert said(results(["tls", "broker"], means), "tls", TIME) == [
         "On the nodes measured, TLSv1.3 has 3.0 times (3.0 to 3.0) the transfer time of TLS None with mosquitto, "
-        "and adds 50 % (48 to 52) with kafka."
+        "and adds 50% (48 to 52) with kafka."
     ]
 
 
 def test_equal_is_said_of_several_nodes_within_the_margin() -> None:
     means = {("cloud", "1M", level): 1.0 for level in ("None", "TLSv1.3")}
     nodes = on_nodes(results(["tls"], means), "a", "b", "c")
-    assert said(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5 % in throughput."]
+    assert said(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5% in throughput."]
     assert of(nodes, "tls")[0].size == 0
 
 
@@ -141,7 +141,7 @@ def clients() -> list[BenchmarkResult]:
 def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_them() -> None:
     """Their nodes are the clients': three stand for each, though the server is one."""
     assert said(clients(), "clientClass") == [
-        "client class tablet costs 17 % (15 to 18) of throughput against client class phone."
+        "client class tablet costs 17% (15 to 18) of throughput against client class phone."
     ]
     (network,) = of(clients(), "accessNetwork")
     assert (network.second, network.level_effects[0].outcome) == ("access network LTE", Relation.WORSE)
@@ -172,7 +172,7 @@ def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() 
     assert (effect.factor, effect.from_level, effect.to_level, effect.by) == ("tls", "TLS None", "TLSv1.3", "")
     (at,) = effect.at
     assert (at.level, at.verdict, round(at.ratio_parts_per_million, -4)) == ("", "Worse", 770_000)
-    assert "costs 23 %" in effect.statement
+    assert "costs 23%" in effect.statement
 
 
 def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> None:

@@ -74,7 +74,7 @@ def test_between_brokers_the_settings_are_the_answer_and_no_affinity() -> None:
     status = ask(results(["broker"], BROKERS), choose=["broker"], workload=SMALL)
     assert (status.best, status.runner_up, status.settings) == ("mosquitto", "kafka", {"broker": "mosquitto"})
     assert (answered(status), status.node_affinity) == (("True", "ShownBetter"), None)
-    assert status.answer.startswith("mosquitto is best for 1 MB, by transfer time: 50 % ahead of kafka")
+    assert status.answer.startswith("mosquitto is best for 1 MB, by transfer time: 50% ahead of kafka")
     assert "It holds for other nodes unless these change what lies between by more than about" in status.answer
     assert "It is the best choice with a probability" in status.answer
     assert status.estimand.endswith("between choices, on the nodes measured")
@@ -151,7 +151,7 @@ def test_more_than_can_be_ranked_is_said() -> None:
 
 
 def test_nodes_that_are_faster_for_both_hide_no_difference() -> None:
-    """One node is twice as fast as another, and both brokers are 10 % apart on each."""
+    """One node is twice as fast as another, and both brokers are 10% apart on each."""
     means = {
         (server, "1M", broker): base * (1.1 if broker == "kafka" else 1.0)
         for server, base in (("cloud", 1.0), ("jetson", 2.0))
@@ -192,7 +192,7 @@ def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:
 def test_a_run_of_one_class_is_told_by_the_setting_that_varies() -> None:
     (only,) = runs(results(["broker"], BROKERS))
     assert describe_run(relabelled_run(only)) == (
-        "On the nodes measured, mosquitto is ahead at 1 MB, by 50 %; kafka is ahead at 100 MB, by 50 %."
+        "On the nodes measured, mosquitto is ahead at 1 MB, by 50%; kafka is ahead at 100 MB, by 50%."
     )
     numbers = {("cloud", "1M", "1"): 1.0, ("cloud", "1M", "4"): 2.0}
     (load,) = runs(results(["concurrency"], numbers))

@@ -28,8 +28,8 @@ def test_published_table_leads_to_published_answer(capsys: Capture) -> None:
     assert main(["advise", "--from", str(TABLE), "--by", "mean"]) == 0
     text = capsys.readouterr().out
     assert (
-        "cloud is ahead at 1 MiB, by 47 %; jetson-nano is ahead from 512 MiB to 2 GiB, by 12–14 %; "
-        "cloud is ahead from 3 GiB on, by 14–16 %. Retries happened only on jetson-nano, from 3 GiB on (38 in all)."
+        "cloud is ahead at 1 MiB, by 47%; jetson-nano is ahead from 512 MiB to 2 GiB, by 12–14%; "
+        "cloud is ahead from 3 GiB on, by 14–16%. Retries happened only on jetson-nano, from 3 GiB on (38 in all)."
     ) in text
     assert "Between 1 MiB and 512 MiB jetson-nano comes ahead of cloud." in text
     assert "Between 2 GiB and 3 GiB cloud comes ahead of jetson-nano." in text
@@ -39,7 +39,7 @@ def test_other_factors_are_summarized_in_one_line(tmp_path: Path, capsys: Captur
     """The effect of what is chosen is the answer itself."""
     main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
-    assert "TLSv1.3 costs 23 % (22 to 24) of throughput against TLS None at 1 kB" in line
+    assert "TLSv1.3 costs 23% (22 to 24) of throughput against TLS None at 1 kB" in line
     assert "kafka costs" not in line
     assert line.endswith("more with -o yaml)")
 
@@ -231,7 +231,7 @@ def tls(tmp_path: Path) -> str:
 def test_settings_of_the_best_choice_are_printed(tls: str, capsys: Capture) -> None:
     assert main(["advise", "--from", tls, "--choose", "tls", "--size", "1Mi"]) == 0
     text = capsys.readouterr().out
-    assert text.startswith("TLS None is best for 1 MiB, by transfer time: 50 % ahead of TLSv1.3")
+    assert text.startswith("TLS None is best for 1 MiB, by transfer time: 50% ahead of TLSv1.3")
     assert "Settings of the best choice:\ntls: None" in text
     assert "nodeAffinity" not in text
     assert main(["advise", "--from", tls, "--choose", "nodeClass,tls"]) == 0

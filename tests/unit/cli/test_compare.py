@@ -18,7 +18,7 @@ def rows(capsys: Capture) -> dict[str, str]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> str:
-    """Runs 1 and 2 alike, run 3 slower by 10 % on the jetson; another benchmark with a single trial."""
+    """Runs 1 and 2 alike, run 3 slower by 10% on the jetson; another benchmark with a single trial."""
     times = {1: (1.0, 1.0), 2: (1.001, 1.0), 3: (1.0, 1.1)}
     results = [
         measured(server, "1Mi", [(base * (1 + step / 1000), 0) for step in range(10)], case, run, name="files")
@@ -31,8 +31,8 @@ def history(tmp_path: Path) -> str:
 def test_classes_are_compared_level_by_level(capsys: Capture) -> None:
     assert main(["compare", "cloud", "jetson-nano", "--from", str(TABLE)]) == 1
     found = rows(capsys)
-    assert found["1 MiB"].endswith("23.0 ms 43.0 ms +20.0 ms (+7.15 ms to +32.9 ms) +87 % p = 0.012 worse")
-    assert found["2 GiB"].endswith("22.11 s 19.47 s −2.64 s (−4.34 s to −935 ms) −12 % p = 0.012 better")
+    assert found["1 MiB"].endswith("23.0 ms 43.0 ms +20.0 ms (+7.15 ms to +32.9 ms) +87% p = 0.012 worse")
+    assert found["2 GiB"].endswith("22.11 s 19.47 s −2.64 s (−4.34 s to −935 ms) −12% p = 0.012 better")
     assert "jetson-nano is worse in 4 of 7 cases" in "".join(found)
 
 
@@ -45,7 +45,7 @@ def test_runs_of_a_benchmark_are_compared(history: str, capsys: Capture) -> None
     assert main(["compare", "files@1", "files@2", "--from", history]) == 0
     assert main(["compare", "files@2", "files", "--from", history]) == 1
     found = rows(capsys)
-    assert found["jetson"].endswith("+10 % p = 0.0037 worse")
+    assert found["jetson"].endswith("+10% p = 0.0037 worse")
     assert found["cloud"].endswith("inconclusive")
     assert main(["compare", "files@2", "ftb/files@3", "--tolerance", "15", "--from", history]) == 0
     assert "worse, within tolerance" in capsys.readouterr().out

@@ -42,15 +42,15 @@ def stderr_line(capsys: Capture) -> str:
 def test_table_has_the_format_of_the_paper(exported: str, capsys: Capture) -> None:
     assert main(["results", "file-transfer", "--from", exported]) == 0
     rows = {line.split("  ")[0].strip(): " ".join(line.split()) for line in capsys.readouterr().out.splitlines()}
-    assert rows["1 MiB"] == "1 MiB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47 %"
-    assert rows["2 GiB"] == "2 GiB 22.11 ± 0.05 s 0 10 19.47 ± 2.38 s 0 10 jetson, −12 %"
-    assert rows["5 GiB"] == "5 GiB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16 %"
+    assert rows["1 MiB"] == "1 MiB 23.00 ± 4.83 ms 0 10 43.00 ± 17.67 ms 0 10 cloud, −47%"
+    assert rows["2 GiB"] == "2 GiB 22.11 ± 0.05 s 0 10 19.47 ± 2.38 s 0 10 jetson, −12%"
+    assert rows["5 GiB"] == "5 GiB 55.20 ± 0.09 s 0 10 66.08 ± 1.94 s 18 10 cloud, −16%"
 
 
 def test_answer_is_printed_in_words(exported: str, capsys: Capture) -> None:
     main(["results", "--from", exported])
     text = capsys.readouterr().out
-    assert "cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB" in text
+    assert "cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB" in text
     assert "Retries happened only on jetson, from 3 GiB on (38 in all)." in text
 
 

@@ -138,7 +138,7 @@ def test_a_run_is_compared_with_the_one_before() -> None:
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)
     again(it, 2_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("True", reasons.WORSE_THAN_BEFORE)
-    assert "2.00 s instead of 1.02 s in runs 1 and 2, 96 % worse." in message(it, reasons.REGRESSED)
+    assert "2.00 s instead of 1.02 s in runs 1 and 2, 96% worse." in message(it, reasons.REGRESSED)
     assert [event.reason for event in it.events if event.warning] == [reasons.WORSE_THAN_BEFORE]
     again(it, 1_000_000_000)
     assert condition(it, reasons.REGRESSED) == ("False", reasons.NOT_WORSE)

@@ -36,7 +36,7 @@ def _line(number: int, distributions: Distributions) -> TrialLine:
 
 
 def three_classes(messages: int = 1000) -> list[BenchmarkResult]:
-    """Three sizes on three classes; on the last one, 3 % of the messages take 40 ms longer."""
+    """Three sizes on three classes; on the last one, 3% of the messages take 40 ms longer."""
     results = []
     for case, (size, (slowness, server)) in enumerate(product(SIZES, enumerate(CLASSES, start=1)), start=1):
         base = 400_000 * slowness * (1 + SIZES.index(size))

@@ -69,7 +69,7 @@ def outline(html: str) -> Outline:
 
 def test_the_answer_stands_on_top() -> None:
     text = " ".join("".join(outline(published_page()).text).replace("\xa0", " ").split())
-    assert "cloud is ahead at 1 MiB, by 47 %; jetson is ahead from 512 MiB to 2 GiB" in text
+    assert "cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB" in text
     assert text.index("Retries happened only on jetson, from 3 GiB on") < text.index("22.11 ± 0.05 s")
 
 
@@ -83,16 +83,16 @@ def test_one_class_is_told_by_the_setting_that_varies() -> None:
     ]
     html = page(results)
     text = " ".join("".join(outline(html).text).replace("\xa0", " ").split())
-    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50 %." in text
+    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50%." in text
     assert "cloud-1" in text
     (run,) = runs(results)
     told = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
-    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50 %." in told
+    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50%." in told
 
 
 def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
     run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
-    said = "All at once, phone has 60 % of the band. Of what each has alone: phone 60 %"
+    said = "All at once, phone has 60% of the band. Of what each has alone: phone 60%"
     assert said in render([run], {})
     assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 
@@ -224,7 +224,7 @@ def test_a_network_ranks_by_rate() -> None:
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
-    assert "cloud is ahead with direction Upload, by 800 %" in text
+    assert "cloud is ahead with direction Upload, by 800%" in text
     assert "900.0 ± 9.0 Mbit/s" in text
 
 
@@ -269,7 +269,7 @@ def test_the_network_before_the_first_case_is_a_table() -> None:
     first, second, *_ = published()
     text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
     assert "Network between them" in text
-    for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10 %", "lte"):
+    for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10%", "lte"):
         assert told in text, told
     assert "ServerUnreachable: no route: see network policies." in text
     assert "Network between them" not in page([first, second])

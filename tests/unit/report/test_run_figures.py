@@ -40,7 +40,7 @@ def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:
 def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
     found = titled(pictures(papers.ratios()).main, "Messages a second by compression ratio and compression")
     assert [figure.chart.title.split(": ")[1] for figure in found] == ["10 kB", "100 kB"]
-    assert found[0].chart.levels[0] == "10 %"
+    assert found[0].chart.levels[0] == "10%"
     assert found[0].chart.axis == "Compression ratio (share left)"
     assert found[0].chart.numbers == tuple(range(10, 100, 10))
     assert found[0].chart.proportional
@@ -133,7 +133,7 @@ def test_percentiles_are_those_of_all_trials_together() -> None:
     times = [10**6 * (1 + n // 90) for n in range(100)]  # 90 of 1 ms, 10 of 2 ms
     (figure,) = figures([exchanged("cloud", "1Ki", times)])
     numbers = {row[0]: row[1] for row in figure.rows}
-    assert list(numbers) == ["0 %", "50 %", "90 %", "99 %"]  # 300 messages: one in 1,000 is not among them
+    assert list(numbers) == ["0%", "50%", "90%", "99%"]  # 300 messages: one in 1,000 is not among them
     assert [text.split()[0][:3] for text in numbers.values()] == ["1.0", "1.0", "1.0", "2.0"]
 
 

@@ -9,7 +9,7 @@ from tierbench.advice.tables import runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.results import show_run
 
-_SENTENCE = "On the nodes measured, kafka costs 29 % (28 to 29) of throughput against mosquitto."
+_SENTENCE = "On the nodes measured, kafka costs 29% (28 to 29) of throughput against mosquitto."
 
 
 def printed(results: list[BenchmarkResult]) -> list[str]:
@@ -32,7 +32,7 @@ def test_the_table_of_results_leaves_out_what_its_answer_compares() -> None:
     """It compares brokers."""
     text = printed(tls())
     start = text.index("What each factor costs, all else equal")
-    assert "TLSv1.3 costs 23 %" in text[start + 1]
+    assert "TLSv1.3 costs 23%" in text[start + 1]
     assert not any("kafka costs" in line for line in text)
 
 

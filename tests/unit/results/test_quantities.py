@@ -68,7 +68,7 @@ def test_a_percentile_of_transfers_is_over_the_trials_of_all_results() -> None:
 
 
 def exchanged(*trials: int) -> BenchmarkResult:
-    """Trials of a thousand messages each, the slowest 5 % of which took so many nanoseconds."""
+    """Trials of a thousand messages each, the slowest 5% of which took so many nanoseconds."""
     lines = [
         broker.line(number).model_copy(
             update={"distributions": Distributions(round_trip=histogram_of([200_000] * 950 + [slow] * 50))}

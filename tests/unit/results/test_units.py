@@ -26,7 +26,7 @@ from tierbench.results.units import (
         ("throughputBitsPerSecond", 941e6, "941 Mbit/s"),
         ("messagesPerSecond", 35_200, "35.20 k/s"),
         ("serverDeviceReadBytes", 512 * 2**20, "512 MiB"),
-        ("serverIoWaitPartsPerMillion", 203_000, "20.30 %"),
+        ("serverIoWaitPartsPerMillion", 203_000, "20.30%"),
         ("retries", 3, "3"),
         ("wireBytesPerMessage", 3300, "3300 B"),
         ("wirePacketsPerMessagePartsPerMillion", 4_100_000, "4.10"),

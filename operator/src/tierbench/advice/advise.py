@@ -200,7 +200,7 @@ def _odds(inquiry: AdviceContext, name: str) -> str:
     if name not in inquiry.comparison.ranked or len(inquiry.comparison.ranked) == 1:
         return ""
     found = inquiry.comparison.prospects[name]
-    likely = f"{min(100 * found.best, 99.9):.3g} %"
+    likely = f"{min(100 * found.best, 99.9):.3g}%"
     assumed = ", if nodes differ as they usually do" if inquiry.comparison.one_node else ""
     loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
     return f" It is the best {inquiry.choice.noun} with a probability of {likely}{loss}{assumed}."

@@ -120,7 +120,7 @@ def _describe_margins(margins: Sequence[float]) -> str:
     if not margins:
         return ""
     low, high = round(min(margins) * 100), round(max(margins) * 100)
-    return f", by {low} %" if low == high else f", by {low}–{high} %"
+    return f", by {low}%" if low == high else f", by {low}–{high}%"
 
 
 def short_verdict(standing: LevelVerdict, quantity: str) -> str:
@@ -135,7 +135,7 @@ def short_verdict(standing: LevelVerdict, quantity: str) -> str:
         return f"not known: {join_words(standing.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
     perhaps = "perhaps " if standing.outcome is Relation.AHEAD else ""
-    return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)} %"
+    return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)}%"
 
 
 def describe_retries(table: Table) -> str:

@@ -246,7 +246,7 @@ class MeanDifference:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """Its 95 % confidence interval."""
+        """Its 95% confidence interval."""
         if self.error is None:
             return None
         half = student_quantile((1 + CONFIDENCE) / 2, self.degrees) * self.error if self.error else 0.0
@@ -295,7 +295,7 @@ class RunMean:
 
 @dataclass(frozen=True)
 class RunDifference:
-    """How far a run lies from earlier ones, as a ratio with its 95 % interval. `p`, two-sided, is how likely runs are
+    """How far a run lies from earlier ones, as a ratio with its 95% interval. `p`, two-sided, is how likely runs are
     to lie so far apart when nothing has changed but the day."""
 
     ratio: float

@@ -40,7 +40,7 @@ class Estimate:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the mean. Of a positive one it is that of its logarithm, by the delta method:
+        """The 95% confidence interval of the mean. Of a positive one it is that of its logarithm, by the delta method:
         no end of it is below zero, however few and skewed the values.
         """
         return None if self.error is None else mean_interval(self.mean, self.error, self.degrees)

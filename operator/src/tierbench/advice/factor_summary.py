@@ -175,12 +175,12 @@ def _times(parts: Sequence[LevelEffect]) -> str:
 
 
 def _share(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    """With the verb: costs 12 % (10 to 14)."""
+    """With the verb: costs 12% (10 to 14)."""
     shares = sorted(100 * abs(part.ratio.value - 1) for part in parts)
     ends = sorted(100 * abs(end - 1) for part in parts for end in (part.ratio.low, part.ratio.high))
     decimals = 0 if shares[-1] >= 10 else 1 if shares[-1] >= 1 else 2  # noqa: PLR2004 (two digits)
     values, low, high = [f"{share:.{decimals}f}" for share in shares], ends[0], ends[-1]
-    return f"{_verb(effect, parts)} {_span(values)} % ({low:.{decimals}f} to {high:.{decimals}f})"
+    return f"{_verb(effect, parts)} {_span(values)}% ({low:.{decimals}f} to {high:.{decimals}f})"
 
 
 def _span(values: Sequence[str]) -> str:

@@ -66,7 +66,7 @@ class Posterior:
 
 @dataclass(frozen=True)
 class Ratio:
-    """The value of one class by that of another, and its 95 % interval."""
+    """The value of one class by that of another, and its 95% interval."""
 
     value: float
     low: float
@@ -168,7 +168,7 @@ class Comparison:
         return prospects({name: known.of_class for name, known in self.posteriors.items()})
 
     def tipping_point(self, first: str, second: str) -> float:
-        """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95 % interval of
+        """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95% interval of
         the difference to reach 0, were trials without noise.
         """
         apart = abs(self.log_cost(first).centre - self.log_cost(second).centre)

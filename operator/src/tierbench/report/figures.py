@@ -84,7 +84,7 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
     chart = Chart(
         name,
         heading(f"{title(quantity)}{factors_suffix(panel)}", panel),
-        f"Mean at each level, with 95 % confidence interval and a dot for every trial. {note}".strip(),
+        f"Mean at each level, with 95% confidence interval and a dot for every trial. {note}".strip(),
         quantity,
         axis_of(panel),
         levels_of(panel),
@@ -149,7 +149,7 @@ def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[
         if found is None or not first:
             return None
         share = abs(found.mean / first - 1) * _PERCENT_FULL
-        return Point(level, share, f"{share / 1e4:.0f} %" if share else "best")
+        return Point(level, share, f"{share / 1e4:.0f}%" if share else "best")
 
     heading = (
         "How much longer than the fastest class" if smaller_is_better(quantity) else "How far behind the best class"
@@ -227,9 +227,9 @@ def _series(panel: Panel, point: Draw) -> tuple[Series, ...]:
 
 
 def levels_of(panel: Panel) -> tuple[str, ...]:
-    """What stands at the ticks: 1 KiB, 4, Warm; 30 % of Ratio30."""
+    """What stands at the ticks: 1 KiB, 4, Warm; 30% of Ratio30."""
     if is_share(panel.levels):
-        return tuple(f"{level_number(level):g} %" for level in panel.levels)
+        return tuple(f"{level_number(level):g}%" for level in panel.levels)
     return tuple(show_level(panel.axis, level) or "all" for level in panel.levels)
 
 
@@ -269,7 +269,7 @@ def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 _HEADINGS: Final = {
     "deviceReadPartsPerMillion": (
         "Read from the disk, share of the bytes served",
-        "0 %: all came from memory. 100 %: every byte was read from the disk.",
+        "0%: all came from memory. 100%: every byte was read from the disk.",
     ),
     "serverIoWaitPartsPerMillion": ("I/O wait of the server's node", "Share of CPU time that waited for the disk."),
     "serverIoPressurePartsPerMillion": (
@@ -281,7 +281,7 @@ _HEADINGS: Final = {
         "Share of the served file that memory held.",
     ),
     "serverCpuPartsPerMillion": ("CPU of the server's node", "Share of CPU time busy, waiting for I/O not counted."),
-    "clientCpuPartsPerMillion": ("CPU of the client", "Its CPU time by the trial's time: 100 % is one processor."),
+    "clientCpuPartsPerMillion": ("CPU of the client", "Its CPU time by the trial's time: 100% is one processor."),
     "tcpRetransmits": ("TCP segments sent again, a trial", "Seen at the sending side."),
     "tcpRoundTripNanoseconds": ("TCP round-trip time", "Seen at the sending side while data flows."),
 }

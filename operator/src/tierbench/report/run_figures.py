@@ -24,12 +24,10 @@ _MOST: Final = 24
 _ENOUGH: Final = 100
 _QUANTITY: Final = "Nanoseconds"
 _AXIS: Final = "Share that was at least as fast"
-# One in so many is slower: equal steps on a logarithmic axis, so that 99 % and 99.9 % do not stick to its end.
-_LEVELS: Final = {"0 %": 1, "50 %": 2, "90 %": 10, "99 %": 100, "99.9 %": 1000, "99.99 %": 10**4, "99.999 %": 10**5}
+# One in so many is slower: equal steps on a logarithmic axis, so that 99% and 99.9% do not stick to its end.
+_LEVELS: Final = {"0%": 1, "50%": 2, "90%": 10, "99%": 100, "99.9%": 1000, "99.99%": 10**4, "99.999%": 10**5}
 _STEPS_PER_DECADE: Final = 24
-_NOTE: Final = (
-    "All messages of the good trials, to about 1 %. One in ten is slower than at 90 %, one in 100 than at 99 %."
-)
+_NOTE: Final = "All messages of the good trials, to about 1%. One in ten is slower than at 90%, one in 100 than at 99%."
 
 
 @dataclass(frozen=True)

@@ -254,7 +254,7 @@ def _figures(costs: FactorSummary, name: str) -> Iterator[Figure]:
             found.setdefault((effect.factor, effect.by), []).append(effect)
     for (factor, by), effects in found.items():
         chart = _chart(f"{name}-{factor}", costs.quantity, factor, by, effects)
-        yield Figure(chart, charts.lines(chart), "1: no difference. Bars are 95 % intervals.")
+        yield Figure(chart, charts.lines(chart), "1: no difference. Bars are 95% intervals.")
 
 
 def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Effect]) -> Chart:
@@ -263,7 +263,7 @@ def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Eff
     return Chart(
         name,
         f"{humanize(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(humanize(by))}",
-        "The ratio between two levels, all else equal, with its 95 % interval.",
+        "The ratio between two levels, all else equal, with its 95% interval.",
         "",
         humanize(by),
         tuple(show_level(by, level) for level in every),

@@ -47,7 +47,7 @@ _UNITS: Final = {
     "PerSecond": _prefixed(_DECIMAL, 1000, "/s"),
     "BytesPerMessage": (Unit(1, "B"),),
     "Bytes": _BINARY_SIZES,
-    "PerTrialPartsPerMillion": (Unit(1e6, "a trial"),),
+    "PerTrialPartsPerMillion": (Unit(1e6, "per trial"),),
     "PerMessagePartsPerMillion": (Unit(1e6, ""),),
     "PartsPerMillion": (Unit(1e4, "%"),),
 }
@@ -95,7 +95,11 @@ def show(quantity: str, value: float | None) -> str:
             return _show_three_digits(value, units)
     unit = unit_for(quantity, value)
     number = value / unit.factor
-    return f"{number:.{0 if number == round(number) else _decimals(number)}f} {unit.symbol}".rstrip()
+    return _with_symbol(f"{number:.{0 if number == round(number) else _decimals(number)}f}", unit.symbol)
+
+
+def _with_symbol(number: str, symbol: str) -> str:
+    return f"{number}%" if symbol == "%" else f"{number} {symbol}".rstrip()
 
 
 def _show_three_digits(value: float, units: Sequence[Unit]) -> str:
@@ -120,13 +124,13 @@ def _decimals(number: float) -> int:
 def show_with_deviation(quantity: str, mean: float, deviation: float | None) -> str:
     """Returns a mean and its standard deviation in one unit, such as 22.11 ± 0.05 s."""
     numbers, symbol = _in_one_unit(quantity, mean, deviation)
-    return f"{' ± '.join(numbers)} {symbol}".rstrip()
+    return _with_symbol(" ± ".join(numbers), symbol)
 
 
 def show_interval(quantity: str, mean: float, low: float, high: float) -> str:
     """Returns a mean and its interval in one unit, such as 22.11 s (22.07 to 22.15)."""
     numbers, symbol = _in_one_unit(quantity, mean, low, high)
-    return f"{numbers[0]} {symbol}".rstrip() + f" ({numbers[1]} to {numbers[2]})"
+    return f"{_with_symbol(numbers[0], symbol)} ({numbers[1]} to {numbers[2]})"
 
 
 def _in_one_unit(quantity: str, first: float, *others: float | None) -> tuple[list[str], str]:
@@ -136,16 +140,16 @@ def _in_one_unit(quantity: str, first: float, *others: float | None) -> tuple[li
 
 
 def percent(share: float | None) -> str:
-    """Returns a share in percent, such as 12 % or 0.4 %; a dash if it is None."""
+    """Returns a share in percent, such as 12% or 0.4%; a dash if it is None."""
     if share is None:
         return DASH
-    return f"{100 * share:.0f} %" if 100 * share >= 1 or not share else f"{100 * share:.2g} %"
+    return f"{100 * share:.0f}%" if 100 * share >= 1 or not share else f"{100 * share:.2g}%"
 
 
 def tick(quantity: str, value: float) -> str:
     """Returns the label of a tick on an axis, such as 10 ms."""
     unit = unit_for(quantity, value)
-    return f"{value / unit.factor:g} {unit.symbol}".rstrip() if value else "0"
+    return _with_symbol(f"{value / unit.factor:g}", unit.symbol) if value else "0"
 
 
 def title(quantity: str) -> str:

@@ -59,7 +59,7 @@ def invalid(
     if main is not None and _is_wide(main, name):
         share = 100 * (main.standard_deviation or 0) / main.mean
         message = (
-            f"The standard deviation is {share:.0f} % of the mean: increase repetitions, or look for other load on the "
+            f"The standard deviation is {share:.0f}% of the mean: increase repetitions, or look for other load on the "
             "nodes."
         )
         notes.append(Note(reason="SpreadTooWide", message=message))
@@ -102,7 +102,7 @@ def _computer_facts(good: Sequence[ResultTrial]) -> list[Note]:
     if not slow:
         return []
     message = (
-        f"In {slow} of {len(good)} trials processors ran below {100 * FULL_FREQUENCY_SHARE:.0f} % of their highest "
+        f"In {slow} of {len(good)} trials processors ran below {100 * FULL_FREQUENCY_SHARE:.0f}% of their highest "
         f"frequency, although their governor is {_FIXED_GOVERNOR}."
     )
     return [Note(reason="FrequencyBelowMaximum", message=message)]
@@ -151,7 +151,7 @@ def _network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         bound = [rate for rate in rates if way is not None and _is_bound(rate, way)]
         if way is not None and bound:
             message = (
-                f"In {len(bound)} of {len(good)} trials the throughput was at least {100 * BOUND_SHARE:.0f} % of the "
+                f"In {len(bound)} of {len(good)} trials the throughput was at least {100 * BOUND_SHARE:.0f}% of the "
                 f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} measured in the "
                 "preflight: the network was the limit."
             )

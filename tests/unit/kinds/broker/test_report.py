@@ -41,7 +41,7 @@ def test_a_stack_each_number_of_pairs_and_a_picture_each_broker() -> None:
     assert chart.levels == ("1", "2", "4", "8")
     assert [len(series.points) for series in chart.series] == [4, 3, 2, 2, 1, 1, 1, 1]
     assert sum(series.points[-1].value for series in chart.series) == pytest.approx(sum(range(100, 180, 10)))
-    assert found[0].rows[1][:3] == ("2", "100 msg/s (48 %)", "110 msg/s (52 %)")
+    assert found[0].rows[1][:3] == ("2", "100 msg/s (48%)", "110 msg/s (52%)")
     assert found[0].svg.count('class="bar"') == 1 + 2 + 4 + 8
     assert len({chart.style(index) for index in range(8)}) == 8
 

@@ -21,7 +21,7 @@ CLIENTS = (PHONE, FIRST, SECOND)
 
 
 def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **levels: str) -> BenchmarkResult:
-    """A case of clients of these rates in Mbit/s, in three trials that differ by 1 %."""
+    """A case of clients of these rates in Mbit/s, in three trials that differ by 1%."""
     together = "AllAtOnce" if len(clients) > 1 else "Alone"
     body: dict[str, Any] = spec(3, None, together=together, **levels).to_json()
     body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
@@ -52,8 +52,8 @@ def test_each_is_held_against_itself_alone() -> None:
     assert [client.name for client in found.clients] == ["phone", "t1", "t2"]
     assert [client.share for client in found.clients] == pytest.approx([0.6, 0.3, 0.1])
     assert said_at_once(measured) == (
-        "All at once, phone has 60 % of the band. Of what each has alone: phone 60 % (59 to 61), t1 30 % (29 to 31), "
-        "t2 10 % (10 to 10).",
+        "All at once, phone has 60% of the band. Of what each has alone: phone 60% (59 to 61), t1 30% (29 to 31), "
+        "t2 10% (10 to 10).",
     )
 
 
@@ -61,10 +61,10 @@ def test_levels_that_vary_are_said_and_never_mixed() -> None:
     down = tuple(result(case, (client,), 50, direction="Download") for case, client in enumerate(CLIENTS, 5))
     at_once_down = result(8, CLIENTS, 40, 10, 5, direction="Download")
     assert said_at_once(run(*ALONE, *down, result(4, CLIENTS, 60, 30, 10), at_once_down)) == (
-        "All at once (direction Upload), phone has 60 % of the band. Of what each has alone: phone 60 % (59 to 61), "
-        "t1 30 % (29 to 31), t2 10 % (10 to 10).",
-        "All at once (direction Download), phone has 73 % of the band. Of what each has alone: phone 80 % (78 to 82), "
-        "t1 20 % (20 to 20), t2 10 % (10 to 10).",
+        "All at once (direction Upload), phone has 60% of the band. Of what each has alone: phone 60% (59 to 61), "
+        "t1 30% (29 to 31), t2 10% (10 to 10).",
+        "All at once (direction Download), phone has 73% of the band. Of what each has alone: phone 80% (78 to 82), "
+        "t1 20% (20 to 20), t2 10% (10 to 10).",
     )
 
 
@@ -74,6 +74,6 @@ def test_nobody_is_named_where_most_of_the_band_needs_half_of_all() -> None:
 
 
 def test_who_was_not_measured_alone_is_left_out() -> None:
-    assert said_at_once(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60 % (59 to 61).")
+    assert said_at_once(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60% (59 to 61).")
     assert said_at_once(run(result(4, CLIENTS, 60, 30, 10))) == ()
     assert said_at_once(run(*ALONE)) == ()

@@ -161,8 +161,8 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
 
 
 def _broker_saturated(trial: ResultTrial, single_threaded: bool) -> bool:
-    """Whether the broker's process used 80 % of what it may: of one CPU, if it is single-threaded, and its queues grow
-    beyond that; else of its limit. Or its node 95 % of all."""
+    """Whether the broker's process used 80% of what it may: of one CPU, if it is single-threaded, and its queues grow
+    beyond that; else of its limit. Or its node 95% of all."""
     sample = trial.server
     if trial.exchange is None or sample is None:
         return False

@@ -46,7 +46,7 @@ _BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr,
 ROUND_TRIP: Final = Family(
     f"{_PREFIX}_round_trip_seconds",
     "histogram",
-    "From a message's intended send time to its arrival, of the good trials; bounds to about 1 %.",
+    "From a message's intended send time to its arrival, of the good trials; bounds to about 1%.",
 )
 _MEANS: Final = {
     "roundTripNanoseconds": (gauge(f"{_PREFIX}_round_trip_mean_seconds", "Round trip, mean of the good trials."), 1e9),

@@ -85,7 +85,7 @@ def served_once(transfer: Transfer) -> float:
 def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
     """Whether the trial waited for the disk; None where the node does not tell.
 
-    At least half of the file came from the block device, and some task waited for I/O for at least 5 % of the time:
+    At least half of the file came from the block device, and some task waited for I/O for at least 5% of the time:
     pressure (PSI), or where the kernel tells none the time in I/O wait, added up over the CPUs, for one task that waits
     keeps one CPU of many in it.
     """
@@ -128,10 +128,10 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     resident = [value for trial in good if (value := _resident(trial.server)) is not None]
     match spec.levels.get("cacheState"):
         case "Warm" if not _cache_cannot_hold(spec, good) and any(value < WARM_PARTS_PER_MILLION for value in resident):
-            message = f"Only {min(resident) / 1e4:.1f} % of the file was in the page cache though memory could hold it."
+            message = f"Only {min(resident) / 1e4:.1f}% of the file was in the page cache though memory could hold it."
             return [Note(reason="CacheNotWarm", message=message)]
         case "Cold" if any(value > COLD_PARTS_PER_MILLION for value in resident):
-            message = f"{max(resident) / 1e4:.1f} % of the file was still in the page cache."
+            message = f"{max(resident) / 1e4:.1f}% of the file was still in the page cache."
             return [Note(reason="CacheNotCold", message=message)]
     return []
 

@@ -160,7 +160,7 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (
         f"Client {most + 1} ({node.node}, {node.node_class}) had {show('throughputBitsPerSecond', rates[most])}, "
-        f"{100 * rates[most] / total:.0f} % of what they had in all; even shares are {100 / len(rates):.0f} %."
+        f"{100 * rates[most] / total:.0f}% of what they had in all; even shares are {100 / len(rates):.0f}%."
     )
     return [Note(reason="UnevenShares", message=message)]
 
@@ -183,8 +183,8 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     apart = [overlap for overlap in overlaps if overlap < TOGETHER_PARTS_PER_MILLION]
     if apart:
         message = (
-            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95 % of the time, "
-            f"in the worst for {min(apart) / 1e4:.0f} %."
+            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95% of the time, "
+            f"in the worst for {min(apart) / 1e4:.0f}%."
         )
         notes.append(Note(reason="NotSimultaneous", message=message))
     return notes
@@ -201,7 +201,7 @@ def _flows(trial: ResultTrial) -> list[Flow]:
 
 
 def _server_saturated(trial: ResultTrial) -> bool:
-    """Whether the busiest server used 90 % of what it could: of its quota, of its node, and of as many CPUs as it has
+    """Whether the busiest server used 90% of what it could: of its quota, of its node, and of as many CPUs as it has
     threads. Not said where that is unknown."""
     sample = trial.server
     if trial.network is None or sample is None:

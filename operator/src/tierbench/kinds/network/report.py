@@ -19,7 +19,7 @@ from tierbench.stats.samples import mean_interval
 
 HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")
-_NOTE: Final = "Mean of the good trials, with 95 % confidence interval."
+_NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ class ClientRates:
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % confidence interval of the share, by the delta method; None where an error is not known."""
+        """The 95% confidence interval of the share, by the delta method; None where an error is not known."""
         both = self.alone, self.at_once
         errors = [one.error / one.mean for one in both if one.error is not None]
         if len(errors) < len(both):
@@ -178,7 +178,7 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
 
 
 def said_at_once(run: RunResults) -> tuple[str, ...]:
-    """The same in a sentence a case: "All at once, phone has 60 % of the band. Of what each has alone: phone 98 %"."""
+    """The same in a sentence a case: "All at once, phone has 60% of the band. Of what each has alone: phone 98%"."""
     found = list(at_once(run))
     several = len(run.classes) > 1
     return tuple(_said(one, one.server if several else "") for one in found)
