@@ -92,7 +92,7 @@ class Mosquitto:
             time.sleep(_RUNNING_SECONDS)
 
     def resume(self) -> None:
-        """Lets it go on, if it is frozen."""
+        """Continues a frozen broker."""
         self._signal(signal.SIGCONT)
 
     def _unread(self) -> int:
@@ -129,7 +129,7 @@ def make_broker(folder: Path) -> Mosquitto:
     (folder / "acl").write_text(_ACL)
     subprocess.run(["mosquitto_passwd", "-b", "-c", folder / "passwords", USERNAME, PASSWORD], check=True)
     configuration = _CONFIGURATION.format(
-        user="user root" if os.geteuid() == 0 else "",  # the folder is nobody else's
+        user="user root" if os.geteuid() == 0 else "",  # only this user may read the folder
         folder=folder,
         limit=MESSAGE_SIZE_LIMIT,
         plain=broker.plain,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.paho.broker import Mosquitto, make_broker
-from tests.paho.engine import Engine, Said, flags
+from tests.paho.engine import Engine, Outcome, flags
 
 
 @pytest.fixture(scope="session")
@@ -28,6 +28,6 @@ def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 
 @pytest.fixture
-def run(broker: Mosquitto, tmp_path: Path) -> Callable[..., Said]:
+def run(broker: Mosquitto, tmp_path: Path) -> Callable[..., Outcome]:
     """Runs the engine with changed flags, to its end."""
-    return lambda **changes: Engine(tmp_path, *flags(broker, **changes)).said()
+    return lambda **changes: Engine(tmp_path, *flags(broker, **changes)).outcome()

@@ -1,4 +1,4 @@
-"""The engine as a process, and what it said, held against the contract."""
+"""The engine as a process, and what it printed, checked against the contract."""
 
 import json
 import os
@@ -20,7 +20,7 @@ _ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "images/paho/src")}
 
 
 @dataclass(frozen=True)
-class Said:
+class Outcome:
     """Exit code, the log and its Trial lines, and the seal."""
 
     code: int
@@ -50,16 +50,16 @@ class Engine:
     def await_start(self, trial: int, case: int = 0) -> None:
         """Returns when a trial that counts has begun."""
         deadline = time.monotonic() + HANG_SECONDS
-        while not self._has_said("TrialStarted", trial, case):
+        while not self._has_printed("TrialStarted", trial, case):
             assert self._process.poll() is None, f"the engine ended before trial {trial}: see {self._log}"
             assert time.monotonic() < deadline, f"trial {trial} does not begin: see {self._log}"
             time.sleep(0.005)
 
     def has_ended(self, trial: int, case: int = 0) -> bool:
         """Whether a trial that counts, or the whole engine, has ended."""
-        return self._has_said("Trial", trial, case) or self._process.poll() is not None
+        return self._has_printed("Trial", trial, case) or self._process.poll() is not None
 
-    def _has_said(self, record: str, trial: int, case: int) -> bool:
+    def _has_printed(self, record: str, trial: int, case: int) -> bool:
         text, _, _ = self._log.read_text().rpartition("\n")
         lines = [json.loads(line) for line in text.splitlines()]
         return any(
@@ -74,14 +74,14 @@ class Engine:
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def resume(self) -> None:
-        """Lets it go on."""
+        """Continues it."""
         self._process.send_signal(signal.SIGCONT)
 
-    def tell_to_end(self) -> None:
+    def terminate(self) -> None:
         """As the kubelet does."""
         self._process.send_signal(signal.SIGTERM)
 
-    def said(self) -> Said:
+    def outcome(self) -> Outcome:
         """All of it, when it has ended."""
         try:
             code = self._process.wait(HANG_SECONDS)
@@ -92,7 +92,7 @@ class Engine:
         seal = json.loads(self._termination.read_text())
         for body in (*lines, seal):
             CONTRACT.validate(body)
-        return Said(code, log, [line for line in lines if line["record"] == "Trial"], seal)
+        return Outcome(code, log, [line for line in lines if line["record"] == "Trial"], seal)
 
 
 def flags(broker: Mosquitto, **changes: object) -> list[str]:

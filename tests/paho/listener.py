@@ -1,4 +1,4 @@
-"""Another client of the broker, that hears what the engine sends."""
+"""Another client of the broker, which receives what the engine sends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,16 +14,16 @@ from tests.paho.engine import HANG_SECONDS
 
 @contextmanager
 def listening(broker: Mosquitto, topic: str) -> Iterator[tuple[Client, "SimpleQueue[MQTTMessage]"]]:
-    """The client, subscribed to a topic, and what it has heard."""
-    subscribed, heard = Event(), SimpleQueue[MQTTMessage]()
+    """The client, subscribed to a topic, and what it has received."""
+    subscribed, received = Event(), SimpleQueue[MQTTMessage]()
     client = Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(USERNAME, PASSWORD)
     client.on_subscribe = lambda *_: subscribed.set()
     client.on_connect = lambda client, *_: client.subscribe(topic)
-    client.on_message = lambda _client, _data, message: heard.put(message)
+    client.on_message = lambda _client, _data, message: received.put(message)
     client.connect("127.0.0.1", broker.plain)
     client.loop_start()
     assert subscribed.wait(HANG_SECONDS)
-    yield client, heard
+    yield client, received
     client.disconnect()
     client.loop_stop()

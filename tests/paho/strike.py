@@ -1,6 +1,6 @@
 """Strikes that fall within a trial, on a machine of any speed.
 
-A frozen engine cannot end its trial: freeze, see that the trial is open, strike, let go. If the trial was over, the
+A frozen engine cannot end its trial: freeze, see that the trial is open, strike, continue. If the trial was over, the
 strike is tried again with a larger load. What a test asserts is never tried again.
 """
 
@@ -9,7 +9,7 @@ from datetime import datetime
 from time import time_ns
 
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Said
+from tests.paho.engine import Engine, Outcome
 
 LOADS = (1, 4, 16)
 
@@ -25,8 +25,8 @@ def strike(
     trial: int = 1,
     case: int = 0,
     sending_to: Mosquitto | None = None,
-) -> Said:
-    """What an engine said that was struck within a trial.
+) -> Outcome:
+    """Returns what an engine printed that was struck within a trial.
 
     `start` starts an engine with so many times the load. With `sending_to`, the strike falls while that broker, frozen
     too, has messages to read: `harm` ends it.
@@ -42,9 +42,9 @@ def strike(
             engine.resume()
             if sending_to is not None:
                 sending_to.resume()
-        said = engine.said()
-        if struck is not None and _falls_within(struck, said, trial, case):
-            return said
+        outcome = engine.outcome()
+        if struck is not None and _falls_within(struck, outcome, trial, case):
+            return outcome
     raise NotStruck(f"trial {trial} was over before the strike, even with {LOADS[-1]} times the load")
 
 
@@ -63,9 +63,9 @@ def _strike(
     return struck
 
 
-def _falls_within(struck: int, said: Said, trial: int, case: int) -> bool:
+def _falls_within(struck: int, outcome: Outcome, trial: int, case: int) -> bool:
     """By the engine's own clock. A trial that the strike has ended has no end of its own."""
-    for one in said.trials:
+    for one in outcome.trials:
         if (one["trial"], one.get("case", 0), one["warmup"], one["outcome"]) == (trial, case, False, "Completed"):
             started = datetime.fromisoformat(one["startTime"]).timestamp() * 1e9
             return started <= struck <= started + float(one["exchange"]["sessionNanoseconds"])

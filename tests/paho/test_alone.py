@@ -1,4 +1,4 @@
-"""Publishers that nobody subscribes to, and a pace that waits for acknowledgements."""
+"""Publishers without subscribers, and a pace that waits for acknowledgements."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ import pytest
 
 from images.paho.src.tierbench_paho.ledger import Ledger
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Said
+from tests.paho.engine import Outcome
 from tests.paho.in_process import failure_of, trial_of
 
-Run = Callable[..., Said]
+Run = Callable[..., Outcome]
 OF_SUBSCRIBERS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
 LOADS: dict[str, dict[str, object]] = {
     "AtMostOnce": {"as_fast_as_possible": True, "keep_connections": True},
@@ -21,12 +21,12 @@ LOADS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("delivery", LOADS)
 def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: str) -> None:
     load = LOADS[delivery]
-    said = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials="1-2", **load)
-    assert (said.code, said.reason, len(said.trials)) == (0, None, 2)
+    outcome = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials="1-2", **load)
+    assert (outcome.code, outcome.reason, len(outcome.trials)) == (0, None, 2)
     connects = [True, "keep_connections" not in load]
-    assert ["connectNanoseconds" in trial["exchange"] for trial in said.trials] == connects
-    assert ["setupPackets" in trial["exchange"] for trial in said.trials] == connects
-    for trial in said.trials:
+    assert ["connectNanoseconds" in trial["exchange"] for trial in outcome.trials] == connects
+    assert ["setupPackets" in trial["exchange"] for trial in outcome.trials] == connects
+    for trial in outcome.trials:
         counts, answered = trial["exchange"], delivery != "AtMostOnce"
         assert not OF_SUBSCRIBERS & set(counts)
         assert (counts["sent"], counts["acknowledged"], counts["connections"]) == (600, 600, 2)

@@ -10,10 +10,10 @@ import pytest
 
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Said, flags
+from tests.paho.engine import Engine, Outcome, flags
 from tests.paho.in_process import trial_of
 
-Run = Callable[..., Said]
+Run = Callable[..., Outcome]
 DELIVERIES = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 # Of each message: Ethernet, IPv4 and TCP with timestamps; MQTT's own header and a topic of two dozen letters.
 SEGMENT, MQTT = 66, 32
@@ -28,10 +28,10 @@ def sums(trial: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
-    said = run(delivery=delivery, trials="1-2", warmup=1, messages=300)
-    assert (said.code, said.reason) == (0, None)
-    assert [(trial["trial"], trial["warmup"]) for trial in said.trials] == [(1, True), (1, False), (2, False)]
-    for trial in said.trials:
+    outcome = run(delivery=delivery, trials="1-2", warmup=1, messages=300)
+    assert (outcome.code, outcome.reason) == (0, None)
+    assert [(trial["trial"], trial["warmup"]) for trial in outcome.trials] == [(1, True), (1, False), (2, False)]
+    for trial in outcome.trials:
         counts = sums(trial)
         acknowledged = 0 if delivery == "AtMostOnce" else 600
         assert (counts["pairs"], counts["sent"], counts["received"]) == (2, 600, 600)
@@ -49,11 +49,11 @@ def test_nothing_is_lost_as_fast_as_possible_at_qos_0(broker: Mosquitto) -> None
 
 
 def test_the_seal_is_of_the_trial_lines(run: Run) -> None:
-    said = run(trials="1-2")
-    lines = [line for line in said.log.splitlines(keepends=True) if json.loads(line)["record"] == "Trial"]
-    assert said.seal["trials"] == len(lines) == 2
-    assert said.seal["sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
-    assert said.seal["engine"]["name"] == "tierbench-paho"
+    outcome = run(trials="1-2")
+    lines = [line for line in outcome.log.splitlines(keepends=True) if json.loads(line)["record"] == "Trial"]
+    assert outcome.seal["trials"] == len(lines) == 2
+    assert outcome.seal["sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
+    assert outcome.seal["engine"]["name"] == "tierbench-paho"
 
 
 def test_a_known_rate_is_not_exceeded(broker: Mosquitto) -> None:
@@ -66,8 +66,8 @@ def test_a_known_rate_is_not_exceeded(broker: Mosquitto) -> None:
 @pytest.mark.measures
 def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
     """A busy machine delays the last message of a trial, but not of every one."""
-    said = run(in_flight=None, messages_per_second=200, messages=201, trials="1-3")
-    assert min(trial["durationNanoseconds"] for trial in said.trials) == pytest.approx(1e9, rel=0.01)
+    outcome = run(in_flight=None, messages_per_second=200, messages=201, trials="1-3")
+    assert min(trial["durationNanoseconds"] for trial in outcome.trials) == pytest.approx(1e9, rel=0.01)
 
 
 def test_a_duration_ends_the_load(broker: Mosquitto) -> None:
@@ -126,7 +126,7 @@ def test_own_messages_are_counted_by_their_sizes(broker: Mosquitto, tmp_path: Pa
 
 
 @pytest.mark.parametrize("size", [2, 9])
-def test_numbers_that_do_not_fit_into_a_message_are_told_apart(broker: Mosquitto, size: int) -> None:
+def test_numbers_that_do_not_fit_into_a_message_are_distinguished(broker: Mosquitto, size: int) -> None:
     counts = sums(trial_of(broker, size=size, delivery="AtMostOnce", messages=1000, in_flight=100))
     assert (counts["received"], counts["duplicated"]) == (2000, 0)
 
@@ -193,7 +193,7 @@ def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> Non
         shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2", "keep_connections": True}
         publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
-        published, echoed = publisher.said(), echo.said()
+        published, echoed = publisher.outcome(), echo.outcome()
     assert (published.code, echoed.code, agent.connections) == (0, 0, 2)
     meetings = [f"b-t{trial}{place}" for trial in (1, 2) for place in ("", "-begin", "-end")]
     assert [name for name, part in agent.asked if part == 1] == meetings

@@ -8,24 +8,24 @@ import pytest
 from paho.mqtt.client import MQTTMessage
 
 from tests.paho.broker import MESSAGE_SIZE_LIMIT, Mosquitto
-from tests.paho.engine import HANG_SECONDS, Engine, Said, flags
+from tests.paho.engine import HANG_SECONDS, Engine, Outcome, flags
 from tests.paho.in_process import failure_of, trial_of
 from tests.paho.listener import listening
 from tests.paho.strike import strike
 
-Run = Callable[..., Said]
+Run = Callable[..., Outcome]
 
 
 def paced(broker: Mosquitto, messages: int, **changes: object) -> list[str]:
-    """A command line for one pair that sends a message every 5 ms, and has at most eight under way."""
+    """A command line for one pair that sends a message every 5 ms, and has at most eight in flight."""
     pace = {"in_flight": None, "interval_milliseconds": 5, "window": 8, "pairs": 1}
     return flags(broker, **pace, messages=messages, **changes)
 
 
 def test_a_wrong_password(run: Run, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("wrong")
-    said = run(password_file=tmp_path / "password")
-    assert (said.code, said.trials, said.reason) == (1, [], "CredentialsRefused")
+    outcome = run(password_file=tmp_path / "password")
+    assert (outcome.code, outcome.trials, outcome.reason) == (1, [], "CredentialsRefused")
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,12 @@ def test_a_payload_that_the_broker_does_not_take(broker: Mosquitto) -> None:
 
 
 @pytest.mark.timing
-def test_told_to_end(broker: Mosquitto, tmp_path: Path) -> None:
-    said = strike(lambda load: Engine(tmp_path, *paced(broker, 50 * load, trials="1-100")), Engine.tell_to_end, trial=2)
-    assert (said.code, said.reason) == (143, "Interrupted")
-    assert said.seal["trials"] == len(said.trials) == 1
+def test_termination(broker: Mosquitto, tmp_path: Path) -> None:
+    outcome = strike(
+        lambda load: Engine(tmp_path, *paced(broker, 50 * load, trials="1-100")), Engine.terminate, trial=2
+    )
+    assert (outcome.code, outcome.reason) == (143, "Interrupted")
+    assert outcome.seal["trials"] == len(outcome.trials) == 1
 
 
 @pytest.mark.timing
@@ -90,17 +92,17 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
         own_broker.kill()
         own_broker.start()
 
-    said = strike(
+    outcome = strike(
         lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, patience_milliseconds=4000)),
         kill_and_start,
         sending_to=own_broker,
     )
-    (trial,) = said.trials
+    (trial,) = outcome.trials
     counts = trial["exchange"]
     assert trial["outcome"] == "Completed"
     assert counts["sent"] == counts["received"] + counts["lost"]
     assert counts["reconnects"] == counts["errorCauses"]["Disconnected"] == 2
-    # Eight are under way, and each makes room for another once it is back, which may be before it is acknowledged.
+    # Eight are in flight. Each makes room for another when it is back, which may be before its acknowledgement.
     assert counts["lost"] <= 16
     assert 0 < counts["retried"] <= 16
 
@@ -115,14 +117,14 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
         own_broker.restart()
         saved = own_broker.saved()
 
-    said = strike(
+    outcome = strike(
         lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, delivery=delivery)),
         restart,
         sending_to=own_broker,
     )
     assert b"-1-0-s" in saved
     assert b"-1-0-p" in saved
-    counts = said.trials[0]["exchange"]
+    counts = outcome.trials[0]["exchange"]
     assert (counts["received"], counts["lost"]) == (counts["sent"], 0)
     assert counts["reconnects"] == 2
     # At QoS 2 too: Mosquitto 2.0 forgets over a restart which messages it had released, and sends them once more.
@@ -130,7 +132,7 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
 
 
 def test_no_session_stays_behind(own_broker: Mosquitto, tmp_path: Path) -> None:
-    assert Engine(tmp_path, *flags(own_broker, delivery="ExactlyOnce")).said().code == 0
+    assert Engine(tmp_path, *flags(own_broker, delivery="ExactlyOnce")).outcome().code == 0
     own_broker.restart()
     assert b"-1-0-s" not in own_broker.saved()
     assert b"-1-0-p" not in own_broker.saved()
@@ -138,14 +140,14 @@ def test_no_session_stays_behind(own_broker: Mosquitto, tmp_path: Path) -> None:
 
 @pytest.mark.timing
 def test_what_others_send_is_not_taken_for_ours(broker: Mosquitto, tmp_path: Path) -> None:
-    with listening(broker, "tierbench/others/#") as (meddler, heard):
+    with listening(broker, "tierbench/others/#") as (meddler, received):
         first: MQTTMessage
 
         def start(load: int) -> Engine:
             nonlocal first
             topic = f"tierbench/others/{load}"
             engine = Engine(tmp_path, *paced(broker, 100 * load, topic=topic))
-            messages = iter(lambda: heard.get(timeout=HANG_SECONDS), None)
+            messages = iter(lambda: received.get(timeout=HANG_SECONDS), None)
             first = next(message for message in messages if message.topic.startswith(f"{topic}/t1/"))
             return engine
 
@@ -164,9 +166,9 @@ def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None
         own_broker.start()
         return Engine(tmp_path, *paced(own_broker, 200 * load, patience_milliseconds=2000, trials="1-2"))
 
-    said = strike(start, lambda _: own_broker.kill(), sending_to=own_broker)
-    assert said.code == 0
-    assert [(trial["outcome"], trial["failure"]["reason"]) for trial in said.trials] == [
+    outcome = strike(start, lambda _: own_broker.kill(), sending_to=own_broker)
+    assert outcome.code == 0
+    assert [(trial["outcome"], trial["failure"]["reason"]) for trial in outcome.trials] == [
         ("Failed", "BrokerUnreachable"),
         ("Failed", "BrokerUnreachable"),
     ]
@@ -202,5 +204,5 @@ def test_own_messages_that_are_missing_are_named(broker: Mosquitto) -> None:
 
 
 def test_nonsense_is_sealed(run: Run) -> None:
-    said = run(size=1)
-    assert (said.code, said.trials, said.reason) == (1, [], "InvalidArguments")
+    outcome = run(size=1)
+    assert (outcome.code, outcome.trials, outcome.reason) == (1, [], "InvalidArguments")

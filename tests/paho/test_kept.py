@@ -11,8 +11,8 @@ from tests.paho.strike import strike
 
 def test_only_the_first_trial_connects(broker: Mosquitto, tmp_path: Path) -> None:
     load = {"in_flight": None, "as_fast_as_possible": True, "messages": 50, "delivery": "ExactlyOnce"}
-    said = Engine(tmp_path, *flags(broker, **load, keep_connections=True, warmup=1, trials="1-3")).said()
-    exchanges = [trial["exchange"] for trial in said.trials]
+    outcome = Engine(tmp_path, *flags(broker, **load, keep_connections=True, warmup=1, trials="1-3")).outcome()
+    exchanges = [trial["exchange"] for trial in outcome.trials]
     assert ["connectNanoseconds" in exchange for exchange in exchanges] == [True, False, False, False]
     assert ["setupPackets" in exchange for exchange in exchanges] == [True, False, False, False]
     for exchange in exchanges:
@@ -33,8 +33,8 @@ def test_one_that_breaks_off_while_another_broker_is_measured_is_made_again(
         trials = {"keep_connections": True, "case": 1, "trials": "1:1,2:1,1:2", "delivery": "AtLeastOnce"}
         return Engine(tmp_path, *flags(own_broker, **pace, **trials), "--case=2", *second)
 
-    said = strike(start, lambda _: own_broker.restart(), trial=1, case=2)
-    exchanges = [trial["exchange"] for trial in said.trials]
+    outcome = strike(start, lambda _: own_broker.restart(), trial=1, case=2)
+    exchanges = [trial["exchange"] for trial in outcome.trials]
     assert [exchange["reconnects"] for exchange in exchanges] == [0, 0, 2]
     assert [exchange["errorCauses"]["Disconnected"] for exchange in exchanges] == [0, 0, 2]
     assert all(exchange["received"] == exchange["sent"] for exchange in exchanges)
@@ -54,9 +54,9 @@ def test_a_trial_that_failed_keeps_nothing(own_broker: Mosquitto, tmp_path: Path
         own_broker.kill()
         own_broker.start()
 
-    said = strike(start, kill_and_start, trial=2, sending_to=own_broker)
-    before, struck, after = said.trials
+    outcome = strike(start, kill_and_start, trial=2, sending_to=own_broker)
+    before, struck, after = outcome.trials
     assert struck["failure"]["reason"] == "Unconfirmed"
     assert struck["exchange"]["acknowledged"] == 0
     assert (before["outcome"], after["outcome"]) == ("Completed", "Completed")
-    assert ["setupBytes" in trial["exchange"] for trial in said.trials] == [True, False, True]
+    assert ["setupBytes" in trial["exchange"] for trial in outcome.trials] == [True, False, True]

@@ -1,4 +1,4 @@
-"""What a kernel says of this computer is told, and what it does not say is absent."""
+"""Facts that the kernel reports are recorded, and others are absent."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def test_a_kernel_that_tells_nothing_leaves_everything_absent(tmp_path: Path) ->
 
 
 def test_frequency_governor_and_temperature(tmp_path: Path) -> None:
-    told = {
+    files = {
         f"{CPU}/cpu0/cpufreq/scaling_cur_freq": "1000000",
         f"{CPU}/cpu0/cpufreq/cpuinfo_max_freq": "1500000",
         f"{CPU}/cpu0/cpufreq/scaling_governor": "ondemand",
@@ -47,7 +47,7 @@ def test_frequency_governor_and_temperature(tmp_path: Path) -> None:
         f"{THERMAL}/thermal_zone3/temp": "-274000",
         "proc/sys/net/ipv4/tcp_congestion_control": "bbr",
     }
-    assert seen(tmp_path, told) == {
+    assert seen(tmp_path, files) == {
         "cpuFrequencyKilohertz": 1_500_000,
         "cpuMaximumKilohertz": 2_000_000,
         "cpuGovernor": "ondemand,powersave",

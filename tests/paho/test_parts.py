@@ -64,14 +64,14 @@ def test_bytes_on_the_wire(family: socket.AddressFamily, options: int, length: i
 
 def test_the_books_reconcile_whatever_happens() -> None:
     ledger, chance = Ledger(number_bytes=2), random.Random(1)
-    under_way: list[int] = []
+    in_flight: list[int] = []
     late = copies = 0
     for number in range(200_000):
         ledger.depart(number, number)
         if chance.random() < 0.99:
-            under_way.append(number)
-        while len(under_way) > 500:
-            came = under_way.pop(chance.randrange(3))
+            in_flight.append(number)
+        while len(in_flight) > 500:
+            came = in_flight.pop(chance.randrange(3))
             assert ledger.arrive(came % 65536, number, 10) is (came >= late)
             if chance.random() < 0.01:
                 assert not ledger.arrive(came % 65536, number, 10)

@@ -1,4 +1,4 @@
-"""An agent is known by its key alone, and nothing is said to anybody else."""
+"""A client identifies an agent by its key, and sends nothing to other servers."""
 
 import socket
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +22,7 @@ def test_no_date_is_looked_at(tmp_path: Path, certificate: str) -> None:
     assert asked.connections == 1
 
 
-def test_nothing_is_said_to_who_has_another_key(tmp_path: Path) -> None:
+def test_server_with_another_key_receives_nothing(tmp_path: Path) -> None:
     with serving(tmp_path) as (named, asked):
         agent = Agent(str(named["agent"]), TOKEN, "sha256//another")
         with pytest.raises(FailureError) as refused:
@@ -34,9 +34,9 @@ def test_nothing_is_said_to_who_has_another_key(tmp_path: Path) -> None:
     assert "sha256//another" in str(refused.value)
 
 
-def test_nothing_is_said_in_clear() -> None:
+def test_nothing_is_sent_in_clear() -> None:
     """Not even by a second try."""
-    heard = b""
+    received = b""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(HANG_SECONDS)
         connection = PinnedConnection("127.0.0.1", server.getsockname()[1], "sha256//pin", HANG_SECONDS)
@@ -45,17 +45,17 @@ def test_nothing_is_said_in_clear() -> None:
                 answering = other.submit(_answer_in_clear, server)
                 with pytest.raises(OSError, match="SSL"):
                     connection.request("POST", "/", TOKEN)
-                heard += answering.result()
-    assert TOKEN.encode() not in heard
-    assert b"POST" not in heard
+                received += answering.result()
+    assert TOKEN.encode() not in received
+    assert b"POST" not in received
 
 
 def _answer_in_clear(server: socket.socket) -> bytes:
     asking, _ = server.accept()
     with asking:
-        heard = asking.recv(65536)
+        received = asking.recv(65536)
         asking.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-        return heard
+        return received
 
 
 def test_an_agent_that_was_restarted_is_spoken_with_again(tmp_path: Path) -> None:

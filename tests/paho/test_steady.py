@@ -1,4 +1,4 @@
-"""A load's warm-up is left out of its distributions, and a load that never settles is said to be none."""
+"""A load's warm-up is left out of its distributions, and a load that never settles is reported as unsteady."""
 
 import math
 import random

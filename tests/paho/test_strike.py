@@ -7,7 +7,7 @@ import pytest
 
 from tests.paho import strike as module
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Said, flags
+from tests.paho.engine import Engine, Outcome, flags
 from tests.paho.strike import LOADS, NotStruck, strike
 
 
@@ -18,7 +18,7 @@ def test_a_trial_that_is_over_is_not_struck(broker: Mosquitto, tmp_path: Path) -
     def start(load: int) -> Engine:
         loads.append(load)
         engine = Engine(tmp_path, *flags(broker, messages=load))
-        engine.said()
+        engine.outcome()
         return engine
 
     with pytest.raises(NotStruck):
@@ -41,5 +41,5 @@ BEGUN = 1_795_737_600 * 10**9
 )
 def test_the_engines_own_clock_says_whether_it_fell_within(changes: dict[str, Any], after: int, within: bool) -> None:
     trial = {"trial": 1, "warmup": False, "outcome": "Completed", "startTime": "2026-11-27T00:00:00.000000000Z"}
-    said = Said(0, "", [{**trial, "exchange": {"sessionNanoseconds": 2_000_000}, **changes}], {})
-    assert module._falls_within(BEGUN + after, said, 1, 0) is within
+    outcome = Outcome(0, "", [{**trial, "exchange": {"sessionNanoseconds": 2_000_000}, **changes}], {})
+    assert module._falls_within(BEGUN + after, outcome, 1, 0) is within

@@ -56,7 +56,7 @@ def test_the_agent_looks_when_all_are_connected_and_until_all_have_drained(broke
     with serving(tmp_path) as (named, agent):
         shared = {**named, "barrier": "b", "parts": 2}
         parts = [Engine(tmp_path, *flags(broker, **shared, part=part, first_pair=2 * part)) for part in range(2)]
-        assert [part.said().code for part in parts] == [0, 0]
+        assert [part.outcome().code for part in parts] == [0, 0]
     asked = agent.asked
     both = {part: [what for what, one in asked if one in (part, None)] for part in range(2)}
     assert both[0] == ["b-t1", "/v1/begin", "b-t1-begin", "b-t1-end", "/v1/end"]

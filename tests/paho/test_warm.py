@@ -28,11 +28,11 @@ from tests.paho.engine import flags
 def test_it_ends_when_there_is_no_gain(
     broker: Mosquitto, monkeypatch: pytest.MonkeyPatch, medians: list[float | None], rounds: int
 ) -> None:
-    told: Iterator[float | None] = iter(medians)
-    monkeypatch.setattr(warm, "_median", lambda *_: next(told))
+    measured: Iterator[float | None] = iter(medians)
+    monkeypatch.setattr(warm, "_median", lambda *_: next(measured))
     series, _ = parse(["broker", *flags(broker, warm_rounds=None)])
     warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
-    assert len(list(told)) == len(medians) - rounds
+    assert len(list(measured)) == len(medians) - rounds
 
 
 @pytest.mark.parametrize(("asked", "rounds"), [(None, 20), (3, 3), (0, 0)])
