@@ -113,7 +113,7 @@ test-e2e: setup ## The whole, on a real cluster
 	@python3 -m images.build >/dev/null
 	$(PYTEST) tests/cluster tests/e2e -m "not release and not measures"
 
-test-measures: setup ## Tests of magnitudes: one at a time, with nothing else under way
+test-measures: setup ## Tests of magnitudes: one at a time, without other work
 	$(PYTEST) tests -m "measures and not release"
 
 test-release: ## The release tier: everything that is not in the gate, on real clusters
@@ -143,7 +143,7 @@ test-race: setup ## Release tier: Go's race detector
 test-release-measures: setup ## Release tier: tests of magnitudes
 	$(PYTEST) tests -m "measures and release"
 
-test-soak: setup binaries archives ## Tests that depend on timing, RUNS=15 times beside LOAD=4 busy loops (ONLY=tests/paho)
+test-soak: setup binaries archives ## Tests that depend on timing, RUNS=15 times with LOAD=4 busy loops (ONLY=tests/paho)
 	$(PYTHON) -m tests.soak --runs=$(RUNS) --load=$(LOAD) $(ONLY)
 
 test-blame: setup binaries archives ## TEST=tests/… ten times here and at the parent commit, idle and under load
@@ -156,7 +156,7 @@ test-vm: setup ## A node in a virtual machine (a quarter of an hour where proces
 	tools/setup vm
 	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/vm/test_life.py
 
-test-arm: setup ## Benchmarks on an arm64 node beside ordinary ones (an hour where processors are emulated)
+test-arm: setup ## Benchmarks on an arm64 node in a cluster of other nodes (an hour where processors are emulated)
 	tools/setup vm
 	python3 -m images.build
 	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause

@@ -1,4 +1,4 @@
-"""Builds the image folders beside this file into OCI archives: python3 -m images.build --help.
+"""Builds the image folders next to this file into OCI archives: python3 -m images.build --help.
 
 A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
 copies for the architecture (sources from elsewhere, compiled programs); without one the image's folder itself is the

@@ -1,4 +1,4 @@
-"""Running programs; a failure is one error with what the program said."""
+"""Runs programs. A failure is one error with the output of the program."""
 
 import subprocess
 
@@ -16,8 +16,8 @@ def output(*command: str) -> str:
     except FileNotFoundError as error:
         raise BuildError(f"no program '{command[0]}': run tools/setup") from error
     if done.returncode != 0:
-        said = (done.stdout + done.stderr).strip().splitlines()[-_LINES:]
-        raise BuildError("\n".join([f"{' '.join(command)} failed:", *said]))
+        output = (done.stdout + done.stderr).strip().splitlines()[-_LINES:]
+        raise BuildError("\n".join([f"{' '.join(command)} failed:", *output]))
     return done.stdout
 
 

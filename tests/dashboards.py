@@ -51,13 +51,13 @@ class Dashboard:
 
     @property
     def varying(self) -> str | None:
-        """The query for the labels in which results differ, if its results can be told apart."""
+        """The query for the labels in which results differ, if the dashboard groups by them."""
         variable = self.variables.get(BY)
         found = variable and _QUERY_RESULT.fullmatch(variable["query"])
         return found[1] if found else None
 
     def shown(self, expression: str, by: Sequence[str] = ("server_class",), **chosen: str) -> str:
-        """The expression with results told apart by these labels, these variables chosen, and the others as they are
+        """The expression grouped by these labels, with these variables selected, and the others as they are
         when the dashboard opens."""
 
         def value(match: re.Match[str]) -> str:

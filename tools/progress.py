@@ -1,4 +1,4 @@
-"""One line for a long step: what goes on, for how long, and about how long still.
+"""One line for a long step: its output, the time it has taken, and about how long it still takes.
 
 Usage: python3 tools/progress.py TITLE SECONDS LOG COMMAND…, where SECONDS is what the step takes on two processors from
 empty caches. What the command prints goes to the end of LOG; when it fails, its last lines are shown.
@@ -41,8 +41,8 @@ def main() -> int:
     failed = process.returncode != 0
     print(f"{start}{title}: {'failed' if failed else 'done'} in {_shown(time.monotonic() - began)}{end.strip()}")
     if failed:
-        said = log.read_bytes()[written:].decode(errors="replace").splitlines()
-        print("\n".join([*said[-_LINES:], f"(all of it: {log})"]), file=sys.stderr)
+        output = log.read_bytes()[written:].decode(errors="replace").splitlines()
+        print("\n".join([*output[-_LINES:], f"(all of it: {log})"]), file=sys.stderr)
     return process.returncode
 
 

@@ -67,7 +67,7 @@ def most(share: float, count: int, points: int = 1) -> float:
 
 
 def alike(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
-    """Points that only the true difference tells apart: what is known moves with it, and nothing else."""
+    """Points that differ only in the true difference."""
     designs: dict[Point, list[Figures]] = {}
     for point, figures in found:
         designs.setdefault(replace(point, ratios=(1.0, 1.0)), []).append(figures)

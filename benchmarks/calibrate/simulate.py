@@ -56,7 +56,7 @@ class Point:
 
 
 def draw(point: Point, random: Random) -> dict[str, dict[int, dict[str, Estimate]]]:
-    """What nodes say at each level. Drift makes every time longer as a run goes on; the trials of a level take turns
+    """What nodes say at each level. Drift makes every time longer during a run; the trials of a level take turns
     between classes, so it meets all alike.
     """
     found: dict[str, dict[int, dict[str, Estimate]]] = {name: {} for name in point.names}
@@ -135,7 +135,7 @@ class Tally:
 
 @dataclass
 class Figures:
-    """Of one point: whether intervals held the truth, and what was said; `mistaken` is whether a class would be called
+    """Of one point: whether intervals held the truth, and the verdict; `mistaken` is whether a class would be called
     if the true difference were taken away.
     """
 

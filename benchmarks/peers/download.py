@@ -13,7 +13,7 @@ RUNS = 21
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate and CPU: plain, dropped in the kernel and copied as beside TLS, and TLS 1.3."""
+    """Rate and CPU: plain, dropped in the kernel and copied as with TLS, and TLS 1.3."""
     with serving(client, GIB) as server:
         return [
             *_against_curl("HTTP", client, server.plain, "--tls=None", server.certificate, 1.6),

@@ -1,4 +1,4 @@
-"""Whole processes, measured in turn, and what is said of them together."""
+"""Measures whole processes in alternation, and summarizes them."""
 
 import json
 import os

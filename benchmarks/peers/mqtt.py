@@ -96,11 +96,11 @@ def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Call
 
 def of_usage(usage: Usage) -> Run:
     """What a run printed as its last line: a trial of ours, or a peer's own."""
-    said = json.loads(usage.printed.splitlines()[-1])
-    if "record" in said:
-        return _our_run(said)
+    record = json.loads(usage.printed.splitlines()[-1])
+    if "record" in record:
+        return _our_run(record)
     names = ("cpuNanosecondsPerMessage", "roundTripP50Nanoseconds", "roundTripP99Nanoseconds")
-    return Run(said["messagesPerSecond"], *(said[name] / 1e3 for name in names))
+    return Run(record["messagesPerSecond"], *(record[name] / 1e3 for name in names))
 
 
 def _our_run(trial: dict[str, Any]) -> Run:

@@ -60,7 +60,7 @@ def serving(client: Path, size: int) -> Iterator[Server]:
         configuration = folder / "nginx.conf"
         configuration.write_text(
             CONFIGURATION.format(
-                user="user root;" if os.geteuid() == 0 else "",  # the folder is nobody else's
+                user="user root;" if os.geteuid() == 0 else "",  # only this user may read the folder
                 folder=folder,
                 files=FOLDER,
                 plain=ports[0],

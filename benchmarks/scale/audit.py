@@ -1,6 +1,6 @@
 """What the operator asks of the API server, by the API server's own account: its audit log.
 
-The operator's metric tells neither a list that begins a watch anew from another, nor the renewal of its own Lease.
+The operator's metric tells neither a relist from another list, nor the renewal of its own Lease.
 """
 
 import json
@@ -18,7 +18,7 @@ _STREAMS: Final = "ResponseStarted"
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `what` is the path of a collection and its selector: of a list that a watch goes on from, both have
+    """One request. `what` is the path of a collection and its selector: of a list that starts a watch, both have
     the same. `following` are the pages of a list after its first."""
 
     verb: str
@@ -43,7 +43,7 @@ class Audit:
         self._log = log
         self._read = 0
 
-    def news(self) -> list[Request]:
+    def new_requests(self) -> list[Request]:
         """All requests that have been added since."""
         with self._log.open("rb") as file:
             file.seek(self._read)
@@ -69,7 +69,7 @@ def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
 def counted(requests: Iterable[Request]) -> Counter[str]:
     """How many there were besides watches, relists and what the operator's own Lease takes, by verb and resource.
 
-    A relist is a list of just what a watch then goes on from: as many as watches have begun, and no more.
+    A relist is a list that starts a watch: there are at most as many as started watches.
     """
     known = list(requests)
     begun = Counter(request.what for request in known if request.verb == "watch")

@@ -1,4 +1,4 @@
-"""Requests to the cluster's API server, many at once, as its administrator or in somebody else's name."""
+"""Requests to the cluster's API server, many at once, as its administrator or as another user."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable

@@ -58,7 +58,7 @@ async def _ready(kube: Kube, number: int) -> None:
 
 
 async def flap(kube: Kube, flapping: Sequence[str], period: float) -> None:
-    """Each of the nodes is down for a while once in a period, for ever, one after the other."""
+    """Each of the nodes is down for a while once in a period, without end, one after the other."""
     pause = period / len(flapping)
     async with asyncio.TaskGroup() as group:
         for name in itertools.cycle(flapping):

@@ -12,7 +12,7 @@ OUT = ROOT / "build" / "scale"
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity; `value` is None if it never came to be, `limit` None if it is only told."""
+    """A quantity; `value` is None if it never came to be, `limit` None if it is only reported."""
 
     name: str
     unit: str

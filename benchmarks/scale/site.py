@@ -31,7 +31,7 @@ _READY_SECONDS: Final = 180
 
 @dataclass(frozen=True)
 class Site:
-    """`kube` asks as the administrator, `operator` in the operator's name: nobody else may write what it writes."""
+    """`kube` asks as the administrator, `operator` in the operator's name: no other user may write what it writes."""
 
     cluster: Cluster
     release: Release
@@ -82,7 +82,7 @@ class Site:
         wait_for(f"{replicas} pods of the operator", reached, 60)
 
     async def seconds_to_ready(self) -> float | None:
-        """From the start of the operator's pod to its being Ready; None if it is started anew before, or takes long."""
+        """From the start of the operator's pod to its being Ready; None if it restarts before, or takes long."""
 
         def ready() -> dict[str, Any] | None:
             pod = self._pod()
@@ -100,7 +100,7 @@ class Site:
         return None if _restarts(pod) else (until - since).total_seconds()
 
     def restarts(self) -> int:
-        """How often its container was started anew."""
+        """Returns how often its container restarted."""
         return _restarts(self._pod())
 
     def _pod(self) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def _up(cluster: Cluster) -> None:
 
 
 def _start_kwok(cluster: Cluster) -> None:
-    """Beside the control plane, where the cluster's end is its own."""
+    """Next to the control plane, so that it ends with the cluster."""
     plane = cluster.control_plane
     plane.machine.start(
         "kwok",

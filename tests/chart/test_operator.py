@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 DEPLOYMENT = "/apis/apps/v1/namespaces/team-a/deployments/one-tierbench"
 
 
-def test_one_leads_another_stands_by_and_another_release_waits(
+def test_one_pod_is_leader_another_standby_and_another_release_waits(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
     """The standby continues when the first has ended, the other release when that has ended as well."""
@@ -36,7 +36,7 @@ def test_one_leads_another_stands_by_and_another_release_waits(
                 if one.readiness() == "ok\n" and other.readiness() == f"standby; the leader is {name}\n"
             ]
 
-        ((leader, standby),) = wait_for(led, "one leads, one stands by")
+        ((leader, standby),) = wait_for(led, "a leader and a standby")
         body = smallest(FileTransferBenchmark, "nowhere")
         body["spec"]["timeouts"] = {"schedulingSeconds": 5}
         server.request("POST", collection(FileTransferBenchmark, "team-a"), body)

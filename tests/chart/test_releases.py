@@ -97,9 +97,9 @@ def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
     create(server, FileTransferBenchmark, body)
     with removal(server, cluster_helm.hooks("new", "team-a"), tmp_path) as remove:
         with remove("--seconds=0") as impatient:
-            said = impatient.communicate()[1]
+            errors = impatient.communicate()[1]
             assert impatient.returncode == 1
-            assert b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in said
+            assert b"FileTransferBenchmark default/gone still there after 0 s. Does an operator" in errors
         with remove() as patient:
             patch = {"metadata": {"finalizers": None}}
             server.request("PATCH", item(FileTransferBenchmark, "gone"), patch, MERGE)

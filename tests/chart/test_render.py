@@ -109,7 +109,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
     ({"operator": {"replicas": 0}}, "minimum: got 0, want 1"),
     ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
-    ({"workloads": {"user": "nobody"}}, "got string, want integer"),
+    ({"workloads": {"user": "root"}}, "got string, want integer"),
     (
         {"allNamespaces": True, "operator": {"user": 1000}, "workloads": {"user": 1000}},
         "write another number in one of them",
@@ -269,7 +269,7 @@ def test_two_operators_are_spread_replaced_one_by_one_and_never_drained_at_once(
     assert budget["spec"] == {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
 
 
-def test_a_spread_of_ones_own_takes_the_place_of_ours(helm: Helm) -> None:
+def test_custom_spread_replaces_the_default(helm: Helm) -> None:
     values = {"replicas": 2, "topologySpreadConstraints": FULL["operator"]["topologySpreadConstraints"]}
     (deployment,) = of_kind(helm.template({**CLUSTER_WIDE, "operator": values}), "Deployment")
     assert deployment["spec"]["template"]["spec"]["topologySpreadConstraints"] == values["topologySpreadConstraints"]
@@ -346,7 +346,7 @@ def test_one_release_makes_the_namespace_of_the_leases(helm: Helm) -> None:
     assert of_kind(helm.template(CLUSTER_WIDE | {"leases": {"create": False}}), "Namespace") == []
 
 
-def test_nobody_removes_benchmarks_where_a_template_is_applied(helm: Helm) -> None:
+def test_applied_template_has_no_hook_that_removes_benchmarks(helm: Helm) -> None:
     objects = helm.template(FULL)
     assert [body["metadata"]["name"] for body in objects if annotations(body).get("helm.sh/hook")] == [
         "bench-operator-test"

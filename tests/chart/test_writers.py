@@ -75,7 +75,7 @@ def may_ask(server: ApiServer, user: str, model: type[Resource]) -> bool:
 
 
 class User:
-    """Requests as somebody."""
+    """Sends requests as a user."""
 
     def __init__(self, server: ApiServer, name: str, group: str = "") -> None:
         self._server = server
@@ -152,9 +152,9 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
     status: Json = {"status": {"conditions": []}}
     for model in (FileTransferBenchmark, PlacementAdvice):
         careless.create(model, "team-a", "asked")
-        said = refused(careless.merge, f"{path(model, 'team-a', 'asked')}/status", status)
-        assert f"only {OPERATOR['team-a']} writes results, traces and statuses here" in said
-        assert "name it in the value writers.extra of release team-a/one" in said
+        message = refused(careless.merge, f"{path(model, 'team-a', 'asked')}/status", status)
+        assert f"only {OPERATOR['team-a']} writes results, traces and statuses here" in message
+        assert "name it in the value writers.extra of release team-a/one" in message
     measured = path(BenchmarkResult, "team-a", "measured")
     for where in (f"{measured}/status", f"{path(BenchmarkTrace, 'team-a', 'measured')}/status"):
         refused(careless.merge, where, {"status": {}})
@@ -173,7 +173,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
     )
 
 
-def test_whoever_restores_is_named_in_the_values(two: Helm, server: ApiServer) -> None:
+def test_values_name_users_who_restore_backups(two: Helm, server: ApiServer) -> None:
     backup = User(server, "backup")
     assert backup.may_not_create("team-a", "restored")
     two.upgrade("one", "team-a", {"watchNamespaces": ["team-a"], "writers": {"extra": ["backup"]}})

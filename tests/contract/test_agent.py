@@ -1,4 +1,4 @@
-"""Clients know the agent beside a server by the token and the key that the operator makes, and by nothing else."""
+"""Clients identify the agent of a server only by the token and the key that the operator creates."""
 
 import json
 import ssl
@@ -27,7 +27,7 @@ from tierbench.workloads.workload import Credentials
 
 @pytest.fixture
 def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
-    """The flags that name the agent beside the server: with the token and the key that the operator makes."""
+    """Returns the flags that name the agent of the server, with the token and the key that the operator creates."""
     secret = fill(Credentials({}, certificate=False))["data"]
     for key, value in secret.items():
         (tmp_path / key).write_bytes(b64decode(value))

@@ -1,4 +1,4 @@
-"""What went wrong in a trial, and what was seen beside the server, arrives in the result."""
+"""Failures of a trial, and samples of the server, arrive in the result."""
 
 import json
 import signal
@@ -55,7 +55,7 @@ def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> 
         assert (histogram.indexes, histogram.counts) == ((bucket_index(histogram.sum_nanoseconds),), (1,))
 
 
-def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, server: Server) -> None:
+def test_terminated_client_seals_its_trials(client: Path, tmp_path: Path, server: Server) -> None:
     released = threading.Event()
 
     def misbehave(number: int, handler: SimpleHTTPRequestHandler) -> bool:
@@ -71,8 +71,8 @@ def test_a_client_told_to_end_seals_what_it_has(client: Path, tmp_path: Path, se
         "--trials=1-3",
         "--output=json",
     ]
-    patience = ["--read-timeout-milliseconds=60000", f"--termination-log={message}"]
-    with subprocess.Popen([*command, *patience], stdout=subprocess.PIPE, text=True) as process:
+    timeouts = ["--read-timeout-milliseconds=60000", f"--termination-log={message}"]
+    with subprocess.Popen([*command, *timeouts], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         log = ""
         for line in process.stdout:

@@ -95,7 +95,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Files as `prepare` makes them, among those of somebody else, and nginx over their folder."""
+    """Files as `prepare` makes them, among files of another user, and nginx over their folder."""
     assert shutil.which("nginx"), "nginx is missing: run tools/setup, or apt-get install nginx-light"
     own, storage, (port,) = tmp_path_factory.mktemp("nginx"), tmp_path_factory.mktemp("storage"), free_ports(1)
     server = Server(port, storage / FOLDER)
@@ -105,7 +105,7 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         _put_others_files(place)
     text = configuration([Tls.NONE], SIZES).replace("/tmp", str(own)).replace(DATA, str(server.folder))
     text = text.replace("worker_processes auto", "worker_processes 1")
-    user = "user root;\n" if os.geteuid() == 0 else ""  # the folders are nobody else's
+    user = "user root;\n" if os.geteuid() == 0 else ""  # only this user may read the folders
     for anywhere, loopback in {"listen ": "listen 127.0.0.1:", "listen [::]:": "listen [::1]:"}.items():
         text = text.replace(f"{anywhere}{PORTS[Tls.NONE]}", f"{loopback}{port}")
     (own / "nginx.conf").write_text(user + text)
@@ -185,7 +185,7 @@ def test_a_head_is_of_the_same_file(server: Server) -> None:
     assert (answer.status, answer.getheader("Content-Length"), answer.read()) == (200, "1000", b"")
 
 
-def test_a_retry_goes_on_where_it_was(server: Server) -> None:
+def test_retry_resumes_the_transfer(server: Server) -> None:
     tag = server.ask("HEAD", "/2000.bin").getheader("ETag", "")
     answer = server.ask("GET", "/2000.bin", {"Range": "bytes=500-", "If-Range": tag})
     assert answer.status == 206

@@ -32,7 +32,7 @@ TRIAL: dict[str, Any] = {
 }  # fmt: skip
 STARTED = {"contract": 1, "record": "TrialStarted", "trial": 1, "warmup": True, "time": "2026-11-20T22:00:00Z"}
 SEAL: dict[str, Any] = {
-    "contract": 1, "trials": 11, "sha256": "0" * 64, "failure": {"reason": "Interrupted", "message": "told to end"},
+    "contract": 1, "trials": 11, "sha256": "0" * 64, "failure": {"reason": "Interrupted", "message": "terminated"},
     "engine": {"name": "tierbench-client", "version": "1", "architecture": "arm64"},
 }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Stands for Strimzi's operator where there is none: the same statuses in the same order, and a broker that is real.
+"""Replaces Strimzi's operator in tests: the same statuses in the same order, and a real broker.
 
 It looks after every namespace, and differs in what no test asks about: it makes a Kafka's user before the broker starts
 and changes nothing once made. It never takes `Ready` back: Strimzi is late in doing so.
@@ -45,7 +45,7 @@ class StandIn:
     watching: bool = True
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Looks again and again until it is to stop."""
+        """Reconciles repeatedly until it is stopped."""
         async with connect_by_kubeconfig(self.kubeconfig, None) as (kube, _):
             while not stop.is_set():
                 try:
@@ -128,7 +128,7 @@ class StandIn:
         body = {"observedGeneration": metadata["generation"], "conditions": list(conditions), **status}
         if "observed" in body:
             body["observedGeneration"] = body.pop("observed")
-        if _said(item) == _said({"status": body}):
+        if _conditions_of(item) == _conditions_of({"status": body}):
             return
         path = self._type(kind).path(metadata["namespace"], metadata["name"], "status")
         await kube.request("PATCH", path, body={"status": body}, content_type=_MERGE)
@@ -139,7 +139,7 @@ class StandIn:
 
 @contextmanager
 def running(stand_in: StandIn) -> Iterator[StandIn]:
-    """The stand-in at work beside the tests."""
+    """Runs the stand-in during the tests."""
     loop, stop = asyncio.new_event_loop(), asyncio.Event()
     thread = threading.Thread(target=lambda: loop.run_until_complete(stand_in.run(stop)))
     thread.start()
@@ -172,16 +172,16 @@ def _cluster(item: Json) -> str:
 
 
 def _condition(kind: str, reason: str = "", message: str = "") -> Json:
-    said = {"reason": reason, "message": message} if reason else {}
-    return {"type": kind, "status": "True", "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **said}
+    details = {"reason": reason, "message": message} if reason else {}
+    return {"type": kind, "status": "True", "lastTransitionTime": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", **details}
 
 
-def _said(item: Json) -> list[tuple[str, str]]:
+def _conditions_of(item: Json) -> list[tuple[str, str]]:
     return [(one["type"], one.get("reason", "")) for one in item.get("status", {}).get("conditions", ())]
 
 
 def _is_ready(item: Json) -> bool:
-    return ("Ready", "") in _said(item)
+    return ("Ready", "") in _conditions_of(item)
 
 
 def _pod_is_ready(pod: Json) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from benchmarks.scale.rows import Row
-from benchmarks.scale.scenarios import flapping, idle, queue, results, under_way
+from benchmarks.scale.scenarios import flapping, idle, queue, results, running
 from benchmarks.scale.site import Site
 
 Scenario = Callable[[Site], AsyncIterator[Row]]
@@ -13,7 +13,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "idle": idle.measure,
     "queue": queue.measure,
     "flapping": flapping.measure,
-    "under-way": under_way.measure,
+    "running": running.measure,
     "results": results.measure,
 }
 """In this order: the last leaves most behind."""

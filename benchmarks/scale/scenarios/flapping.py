@@ -29,11 +29,11 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         async with site.nodes(classes):
             task = asyncio.create_task(flap(site.kube, flapping, PERIOD))
             await asyncio.sleep(_SETTLE_SECONDS)
-            site.audit.news()
+            site.audit.new_requests()
             used, began = process.cpu_seconds, time.monotonic()
             await asyncio.sleep(SECONDS)
             used, seconds = process.cpu_seconds - used, time.monotonic() - began
-            print(f"flapping: {dict(counted(site.audit.news()).most_common())}", flush=True)
+            print(f"flapping: {dict(counted(site.audit.new_requests()).most_common())}", flush=True)
             task.cancel()
     what = f"{CLASSES * NODES} nodes, {len(flapping)} flapping"
     yield Row(f"{what}: CPU", "% of a core", 100 * used / seconds, 5)

@@ -21,13 +21,14 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])
         await site.restart()
         await asyncio.sleep(_SETTLE_SECONDS)
-        site.audit.news()
+        site.audit.new_requests()
         answered = await site.metric("tierbench_api_requests_total")
         await asyncio.sleep(SECONDS)
-        asked = site.audit.news()
-        told = await site.metric("tierbench_api_requests_total") - answered
+        asked = site.audit.new_requests()
+        by_operator = await site.metric("tierbench_api_requests_total") - answered
         found = counted(asked)
         print(
-            f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {told:.0f}", flush=True
+            f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {by_operator:.0f}",
+            flush=True,
         )
         yield Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)

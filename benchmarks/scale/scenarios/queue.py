@@ -63,11 +63,11 @@ async def _queued(site: Site) -> bool:
 async def _quiet(site: Site) -> AsyncIterator[Row]:
     """A trial of the one that measures ends every ten seconds."""
     process = await site.process()
-    site.audit.news()
+    site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()
     await asyncio.sleep(SECONDS)
     used, seconds = process.cpu_seconds - used, time.monotonic() - began
-    found = counted(site.audit.news())
+    found = counted(site.audit.new_requests())
     print(f"queue: {dict(found.most_common())}", flush=True)
     yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
     yield Row(f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds, 2)

@@ -92,7 +92,7 @@ def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
 async def _start(site: Site) -> AsyncIterator[Row]:
     seconds, name = await site.seconds_to_ready(), f"{NUMBER} results"
     if seconds is None:
-        print(f"results: the operator was started anew {site.restarts()} times", flush=True)
+        print(f"results: the operator restarted {site.restarts()} times", flush=True)
     process = None if seconds is None else await site.process()
     yield Row(f"{name}: memory, start to ready", "MiB", None if process is None else process.peak_mebibytes, 200)
     yield Row(

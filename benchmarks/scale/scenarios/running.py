@@ -37,7 +37,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         site.kubelet.pace = PACE
         site.kubelet.go.clear()
         await all_of(site.kube.create(BROKERS, NAMESPACE, _benchmark(number)) for number in numbers)
-        what = f"{BENCHMARKS} benchmarks under way, {BENCHMARKS * PODS} client pods"
+        what = f"{BENCHMARKS} running benchmarks, {BENCHMARKS * PODS} client pods"
         yield Row(f"{what}: stalls", "stalls", await _stalls(site), 0)
         yield Row(f"{what}: memory", "MiB", process.peak_mebibytes, 250)
         await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
@@ -65,9 +65,9 @@ async def _stalls(site: Site) -> int:
 
     try:
         seconds = await waited_for(followed, "all clients are followed", _FOLLOWED_SECONDS)
-        print(f"under way: all clients are followed after {seconds:.0f} s", flush=True)
+        print(f"running: all clients are followed after {seconds:.0f} s", flush=True)
     except TimeoutError:
-        print(f"under way: no more than {site.kubelet.following} clients are followed", flush=True)
+        print(f"running: no more than {site.kubelet.following} clients are followed", flush=True)
     site.kubelet.go.set()
     began = time.monotonic()
     await asyncio.sleep(SECONDS)
@@ -79,12 +79,12 @@ async def _stalls(site: Site) -> int:
     late = sum(delay > LATE_SECONDS for delay in delays)
     stuck = await asyncio.to_thread(_stuck, site)
     spread = f"median {median(delays):.2f} s, most {max(delays):.2f} s"
-    print(f"under way: {len(delays)} trials, {late} late, {spread} {stuck}", flush=True)
+    print(f"running: {len(delays)} trials, {late} late, {spread} {stuck}", flush=True)
     return late + bool(stuck)
 
 
 def _stuck(site: Site) -> str:
-    """What the operator's own health check misses, or that it was started anew."""
+    """What the operator's own health check misses, or that it restarted."""
     namespace, pod = site.release.kubectl.namespace, site.release.pod
     try:
         site.release.kubectl("get", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/healthz")
@@ -96,8 +96,8 @@ def _stuck(site: Site) -> str:
 
 async def _watch(site: Site, taken: dict[Trial, float]) -> None:
     """When each trial was first seen in a result."""
-    async for news in list_and_watch(site.kube, RESULTS, NAMESPACE, {}):
-        if isinstance(news, WatchEvent):
-            spec, status = news.item["spec"], news.item.get("status", {})
+    async for event in list_and_watch(site.kube, RESULTS, NAMESPACE, {}):
+        if isinstance(event, WatchEvent):
+            spec, status = event.item["spec"], event.item.get("status", {})
             for trial in status.get("trials", ()):
                 taken.setdefault((NAMESPACE, spec["benchmark"]["name"], spec["case"], trial["trial"]), time.monotonic())
