@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-SIZE, CHUNK, PATIENCE_SECONDS = 1024, 64, 30
+SIZE, CHUNK, TIMEOUT_SECONDS = 1024, 64, 30
 POOL = 16 * 2**20 // SIZE
 NUMBER_BYTES = 8
 
@@ -60,7 +60,7 @@ class Exchange:
         """Connections stand, and the consumer waits at the broker."""
         self.producer.produce(self.topic, b"warm")
         self.producer.flush()
-        if self.consumer.poll(PATIENCE_SECONDS) is None:
+        if self.consumer.poll(TIMEOUT_SECONDS) is None:
             raise SystemExit("peer: no message came back")
 
     def _produce(self) -> None:
@@ -81,7 +81,7 @@ class Exchange:
             self.producer.poll(0.0005)
 
     def _consume(self) -> None:
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         while self.received < self.messages:
             if self.rate:
                 found = self.consumer.poll(1)

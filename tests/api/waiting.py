@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from tests.cluster.processes import wait
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
-SECONDS = 60 * PATIENCE
+SECONDS = 60 * TIMEOUT_FACTOR
 
 
 T = TypeVar("T")

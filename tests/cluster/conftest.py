@@ -13,7 +13,7 @@ import pytest
 
 from images.naming import reference
 from tests.cluster import Cluster, images
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 NGINX = reference("nginx")
 CONFIGURATION = """
@@ -87,7 +87,13 @@ def probes(cluster: Cluster) -> Iterator[dict[str, Probe]]:
     objects = [configuration, *(_pod(name) for name in names), *(_service(name) for name in names)]
     apply(cluster, namespace, *objects)
     cluster.kubectl(
-        "--namespace", namespace, "wait", "pod", "--all", "--for=condition=Ready", f"--timeout={60 * PATIENCE:.0f}s"
+        "--namespace",
+        namespace,
+        "wait",
+        "pod",
+        "--all",
+        "--for=condition=Ready",
+        f"--timeout={60 * TIMEOUT_FACTOR:.0f}s",
     )
     probes = {name: Probe(cluster, namespace, name) for name in names}
     yield probes

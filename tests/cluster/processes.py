@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cluster.errors import ClusterError
-from tests.patience import pause
+from tests.timeouts import pause
 
 
 def run(*command: str, stdin: str | None = None) -> None:

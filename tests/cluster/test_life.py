@@ -10,7 +10,7 @@ import pytest
 from tests.cluster import Cluster, ClusterError, cgroups
 from tests.cluster.network import owner
 from tests.cluster.processes import output, processes, wait
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 pytestmark = pytest.mark.release
 NODES = '[[node]]\nname = "one"\nmemory = "512Mi"\ndisk_size = "1Gi"\ncongestion_control = "reno"\n'
@@ -47,7 +47,7 @@ def congestion_control(cluster: Cluster) -> str:
 
 def wait_until_ready(cluster: Cluster) -> None:
     """A busy machine may be late with heartbeats while another cluster starts."""
-    wait(cluster.ready, f"every node of {cluster.name} to be Ready", 60 * PATIENCE)
+    wait(cluster.ready, f"every node of {cluster.name} to be Ready", 60 * TIMEOUT_FACTOR)
 
 
 def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> None:

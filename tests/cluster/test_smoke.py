@@ -12,7 +12,7 @@ from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
 from tests.cluster.profiles import Link, Stall
 from tests.cluster.stall_loop import STANDING
-from tests.patience import PATIENCE, SLOWNESS
+from tests.timeouts import SLOWNESS, TIMEOUT_FACTOR
 
 MIB = 1 << 20
 PROFILES = {node.name: node for node in profiles.load(profiles.DEFAULT)}
@@ -83,7 +83,7 @@ def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
         make_file(probe, "smoke-large", 600)
     assert cached_after_reading(probes["jetson-1"]) <= 384 * MIB
     # some hosts take idle pages back within seconds: once has to do
-    wait(lambda: cached_after_reading(probes["cloud-1"]) > 500 * MIB, "a page cache of 500 MiB", 30 * PATIENCE)
+    wait(lambda: cached_after_reading(probes["cloud-1"]) > 500 * MIB, "a page cache of 500 MiB", 30 * TIMEOUT_FACTOR)
 
 
 @pytest.mark.measures
@@ -126,16 +126,16 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
             cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
             try:
                 read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
-                wait(reading, "start of the read", 10 * PATIENCE)
+                wait(reading, "start of the read", 10 * TIMEOUT_FACTOR)
                 answer = probe(f"timeout --signal=KILL {SLOWNESS} bash -c '{cached}' && echo read || echo held")
                 assert not concurrent.futures.wait([read], timeout=1.5).done
             finally:
                 cluster.cgroups.throttle("jetson-1", node.disk, node.profile.disk_read)
-            assert read.result(timeout=5 * PATIENCE) > 1.5
+            assert read.result(timeout=5 * TIMEOUT_FACTOR) > 1.5
         return answer.strip() == "read"
 
     # some hosts take idle pages back within seconds: once has to do
-    wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a standing disk", 60 * PATIENCE)
+    wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a standing disk", 60 * TIMEOUT_FACTOR)
 
 
 @pytest.mark.measures

@@ -8,7 +8,7 @@ import pytest
 from tests.cluster import Cluster, volumes
 from tests.cluster.conftest import NGINX, Probe, apply
 from tests.cluster.processes import wait
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 pytestmark = pytest.mark.release
 
@@ -17,7 +17,7 @@ def test_volume_is_recycled(cluster: Cluster, probes: dict[str, Probe]) -> None:
     probe = probes["cloud-1"]
     apply(cluster, probe.namespace, _claim(), _pod())
     succeeded = "--for=jsonpath={.status.phase}=Succeeded"
-    probe.kubectl("wait", "pod", "claimant", succeeded, f"--timeout={60 * PATIENCE:.0f}s")
+    probe.kubectl("wait", "pod", "claimant", succeeded, f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
     name = probe.kubectl("get", "persistentvolumeclaim", "claim", "-o", "jsonpath={.spec.volumeName}")
     path = json.loads(cluster.kubectl("get", "persistentvolume", name, "-o", "json"))["spec"]["local"]["path"]
     machine = cluster.node("user-1").machine

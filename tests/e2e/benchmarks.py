@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.patience import SLOWNESS
+from tests.timeouts import SLOWNESS
 
 CHILDREN = ("pods", "jobs", "services", "configmaps", "secrets", "persistentvolumeclaims", "networkpolicies")
 API_VERSION = "tierbench.io/v1alpha1"

@@ -18,10 +18,10 @@ from kubernetes.dynamic import DynamicClient
 from kubernetes.dynamic.exceptions import ResourceNotFoundError
 from urllib3.exceptions import HTTPError
 
-from tests.patience import PATIENCE, pause
+from tests.timeouts import TIMEOUT_FACTOR, pause
 
 POLL_SECONDS = 0.25
-ANSWER_SECONDS = 30 * PATIENCE
+ANSWER_SECONDS = 30 * TIMEOUT_FACTOR
 
 _new_client: Callable[..., Any] = new_client_from_config
 _dynamic_client: Callable[..., Any] = DynamicClient
@@ -41,7 +41,7 @@ class Kubectl:
 
     def __call__(self, *arguments: str, stdin: str | None = None, timeout: float = 120) -> str:
         command = ["kubectl", "--namespace", self.namespace, *(["--as", self.user] if self.user else []), *arguments]
-        limit = timeout * PATIENCE
+        limit = timeout * TIMEOUT_FACTOR
         done = subprocess.run(
             command, env=self.environment, input=stdin, capture_output=True, text=True, timeout=limit, check=False
         )
@@ -124,7 +124,7 @@ T = TypeVar("T")
 
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
     """What `probe` gives once it gives something; errors count as nothing."""
-    seconds *= PATIENCE
+    seconds *= TIMEOUT_FACTOR
     end = time.monotonic() + seconds
     last: object = None
     while (began := time.monotonic()) < end:

@@ -10,7 +10,7 @@ from images.naming import reference
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import LEASES
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
 PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
@@ -54,7 +54,7 @@ class Release:
             "--create-namespace",
             "--wait",
             "--timeout",
-            f"{120 * PATIENCE:.0f}s",
+            f"{120 * TIMEOUT_FACTOR:.0f}s",
             *self._flags(values),
         )
 

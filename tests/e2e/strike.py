@@ -14,7 +14,7 @@ from tests.cluster import Cluster
 from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 ATTEMPTS = 3
 SLOW = "2mbit"
@@ -141,7 +141,7 @@ def _clients(running: Running, cluster: Cluster) -> list[_Client]:
 
 def _catch(running: Running, cluster: Cluster, number: int, stack: ExitStack, seconds: float) -> set[Trial]:
     """Holds all clients, as long as the stack lasts, in open trials from this number on. None once the run is over."""
-    end = time.monotonic() + seconds * PATIENCE
+    end = time.monotonic() + seconds * TIMEOUT_FACTOR
     while _wait_for_load(running, cluster, number, end):
         with ExitStack() as hold:
             hold.enter_context(held(running, cluster))

@@ -14,7 +14,7 @@ from tests.e2e.benchmarks import Running, assert_nothing_left, broker, file_tran
 from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release, pids
 from tests.e2e.strike import strike
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 AGENT, OPERATOR = 8090, 8080
 CONNECT = "exec 3<>/dev/tcp/{address}/{port}"
@@ -52,7 +52,7 @@ def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) ->
     }
     spec = {"nodeSelector": {"hw": "user"}, "containers": [container], "terminationGracePeriodSeconds": 0}
     elsewhere.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"}, "spec": spec})
-    elsewhere("wait", "pod", "stranger", "--for=condition=Ready", f"--timeout={60 * PATIENCE:.0f}s")
+    elsewhere("wait", "pod", "stranger", "--for=condition=Ready", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
     yield Stranger(elsewhere)
     elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
 

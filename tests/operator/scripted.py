@@ -21,8 +21,8 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
 from tests.operator.kubelet import HOST, Hold, Kubelet, Wait
 from tests.operator.site import Json, Site
-from tests.patience import PATIENCE
 from tests.ports import free_ports
+from tests.timeouts import TIMEOUT_FACTOR
 from tierbench.kube.client import Kube
 from tierbench.kube.clock import format_time
 from tierbench.workloads.plan import ScheduledTrial
@@ -42,7 +42,7 @@ class Loop:
 
     def do(self, work: Coroutine[Any, Any, _T]) -> _T:
         """Runs it there, to its end."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120 * PATIENCE)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(120 * TIMEOUT_FACTOR)
 
     def call(self, function: Callable[[], object]) -> None:
         """Calls a function there."""

@@ -10,7 +10,7 @@ from tests.cluster.processes import Process
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 2}
 
@@ -53,7 +53,7 @@ def test_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment
 
 
 def delete(running: Running) -> None:
-    running.kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * PATIENCE:.0f}s")
+    running.kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
 
 
 @pytest.mark.timing

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.benchmarks import CHILDREN, Running, assert_every_trial_once, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
-from tests.patience import PATIENCE
+from tests.timeouts import TIMEOUT_FACTOR
 
 OF_THE_BENCHMARK = {"tierbench.io/kind": "FileTransferBenchmark", "tierbench.io/benchmark": "files"}
 CLIENT = {
@@ -74,5 +74,5 @@ def test_forged_objects_do_not_hold_up_a_deletion(site: Site, kubectl: Kubectl, 
     running = Running(kubectl)
     with site.standing(running, file_transfer(fileSizes=["64Mi"], repetitions=5), trial=2):
         wait_for("a trial is kept", lambda: any(result.get("status", {}).get("trials") for result in running.results))
-        kubectl("delete", "ftb", "files", f"--timeout={60 * PATIENCE:.0f}s")
+        kubectl("delete", "ftb", "files", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
     wait_for("only what was there before is there", lambda: names(kubectl) == strangers, 60)

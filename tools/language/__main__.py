@@ -20,7 +20,7 @@ DOCUMENT: Final = ".md"
 WORDS: Final = HERE / "styles" / "tierbench" / "Words.yml"
 EXEMPT: Final = HERE / "exempt.txt"
 SUFFIXES: Final = frozenset(
-    {"", ".cfg", ".conf", ".go", ".ini", ".md", ".proto", ".py", ".sh", ".toml", ".tpl", ".txt", ".yaml", ".yml"}
+    {"", ".c", ".cfg", ".conf", ".go", ".ini", ".md", ".proto", ".py", ".sh", ".toml", ".tpl", ".txt", ".yaml", ".yml"}
 )
 """Suffixes of files that people write or read. Data such as JSON and CSV is not checked."""
 ABOUT_WORDS: Final = frozenset({WORDS, EXEMPT, ROOT / "tests" / "unit" / "tools" / "test_language.py"})

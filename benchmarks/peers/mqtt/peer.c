@@ -1,5 +1,5 @@
 // A publisher and a subscriber on libmosquitto, to compare the client with: messages of 1 KiB of random bytes, at most
-// WINDOW of them under way, as fast as possible or RATE a second. Prints one line of JSON.
+// WINDOW of them in flight, as fast as possible or RATE a second. Prints one line of JSON.
 #include <errno.h>
 #include <mosquitto.h>
 #include <semaphore.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
-enum { SIZE = 1024, POOL = 16 << 20, KEEPALIVE = 60, PATIENCE = 10 };
+enum { SIZE = 1024, POOL = 16 << 20, KEEPALIVE = 60, TIMEOUT_SECONDS = 10 };
 static const char *const TOPIC = "bench/peer";
 
 static int qos, messages, window, rate;
@@ -37,10 +37,10 @@ static void wait_for(sem_t *semaphore, const char *what)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += PATIENCE;
+	until.tv_sec += TIMEOUT_SECONDS;
 	while (sem_timedwait(semaphore, &until) != 0) {
 		if (errno != EINTR) {
-			fprintf(stderr, "peer: %s did not come within %d s\n", what, PATIENCE);
+			fprintf(stderr, "peer: %s did not arrive within %d s\n", what, TIMEOUT_SECONDS);
 			exit(1);
 		}
 	}
