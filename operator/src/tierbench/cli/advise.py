@@ -69,7 +69,9 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice in the cluster or in the files")
     add_file_arguments(parser)
-    parser.add_argument("-o", "--output", choices=("text", "json", "yaml"), default="text", help="the output format")
+    parser.add_argument(
+        "-o", "--output", choices=("text", "json", "yaml"), default="text", help="the output format (default: text)"
+    )
     group = parser.add_argument_group("the question, if you do not name a PlacementAdvice")
     group.add_argument(
         "--choose",
