@@ -1,4 +1,4 @@
-"""An API server in memory, as far as a loop over one benchmark asks it."""
+"""An API server in memory that has what a reconciler needs."""
 
 import itertools
 from collections.abc import AsyncGenerator, Mapping

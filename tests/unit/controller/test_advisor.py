@@ -1,4 +1,4 @@
-"""Advices follow what they rest on, say it once, and get over an API server that is away."""
+"""The controller of advices answers after changes, records events once, and survives an API server that is away."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence

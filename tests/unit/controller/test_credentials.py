@@ -1,4 +1,4 @@
-"""Credentials of one benchmark alone: made anew each time, and good for what they are for."""
+"""Each benchmark has random credentials and certificates of its own."""
 
 import hashlib
 from base64 import b64decode

@@ -1,4 +1,4 @@
-"""Since when a node is held: by one benchmark in one go, however often its Lease is renewed."""
+"""A Lease keeps the time at which its holder acquired it."""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""One line an entry, whatever is logged."""
+"""Each log entry is one line."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""What is shared of nodes and classes, when one of them is odd."""
+"""Invalid nodes and node classes affect nothing else, and statuses are written once."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A loop over one benchmark among objects that are not its own, and an API server that says no."""
+"""The reconciler of one benchmark, with foreign objects and with an API server that rejects requests."""
 
 import copy
 import itertools

@@ -1,4 +1,4 @@
-"""What is stored stays under its limit: announced first, by events and in statuses, and whatever fails is done anew."""
+"""Stored results stay under their limit: evictions are announced first, and failed steps are repeated."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping

@@ -1,4 +1,4 @@
-"""Nothing of the operator dies or hangs without a word."""
+"""No task of the operator ends or hangs unnoticed."""
 
 import asyncio
 

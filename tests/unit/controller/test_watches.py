@@ -1,4 +1,4 @@
-"""What watches tell reaches those whom it concerns, and what nobody told of is not kept."""
+"""Handlers update caches and queues, and deleted objects are removed after a relist."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from tests.unit.domain.world import benchmark
 from tierbench.controller import reconciler as module
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
-from tierbench.controller.reconciler import Benchmarks
+from tierbench.controller.reconciler import BenchmarkController
 from tierbench.controller.settings import Settings
 from tierbench.controller.watches import setup_informers
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
@@ -54,7 +54,7 @@ async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(mon
 async def test_a_benchmark_that_an_own_write_found_gone_is_told_of_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its watch may never tell: it was in no cache then, and /metrics told of it for ever."""
     context = Context(Api(), Settings.from_environment(ENVIRONMENT))
-    types = setup_informers(context, Advisor(context), Benchmarks(context))
+    types = setup_informers(context, Advisor(context), BenchmarkController(context))
     watched = next(each for each in types if each.resource == RESOURCE)
     watched.handler(item("gone"), deleted=False)
     context.objects.observe_write(RESOURCE, None, ("a", "gone"))
@@ -84,7 +84,7 @@ async def test_a_benchmark_that_is_due_again_when_its_loop_ends_has_another(monk
                 await asyncio.Event().wait()
 
     monkeypatch.setattr(module, "BenchmarkReconciler", Short)
-    running = asyncio.create_task(Benchmarks(context).run())
+    running = asyncio.create_task(BenchmarkController(context).run())
     async with asyncio.timeout(60):
         while len(begun) < 2:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
             await asyncio.sleep(0)
@@ -107,7 +107,7 @@ async def test_a_loop_that_ends_while_the_operator_stops_starts_no_other(monkeyp
                 await asyncio.Event().wait()
 
     monkeypatch.setattr(module, "BenchmarkReconciler", EndsWhenCancelled)
-    running = asyncio.create_task(Benchmarks(context).run())
+    running = asyncio.create_task(BenchmarkController(context).run())
     await begun.wait()
     await asyncio.sleep(0)  # its loop begins
     running.cancel()

@@ -1,4 +1,4 @@
-"""What the connection to the API server tells of its requests."""
+"""The client reports each answer, describes errors and streams logs."""
 
 import json
 import ssl

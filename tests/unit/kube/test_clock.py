@@ -1,12 +1,13 @@
-"""The API server's time."""
+"""The clock follows the API server, and a wait can be cancelled."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta, tzinfo
 from email.utils import format_datetime
 
 import pytest
 
 from tierbench.kube import clock as module
-from tierbench.kube.clock import Clock
+from tierbench.kube.clock import Clock, wait_for_event
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 500_000, UTC)
 
@@ -42,3 +43,22 @@ def test_what_says_nothing_changes_nothing(said: str | None) -> None:
     clock = Clock()
     clock.adjust(date(timedelta(seconds=-1)) if said == "a second ago" else said)
     assert clock.now() == NOW
+
+
+@pytest.mark.parametrize("seconds", [None, 60.0])
+async def test_a_wait_is_cancelled_though_its_event_is_set_at_the_same_moment(seconds: float | None) -> None:
+    """asyncio.wait_for of Python 3.11 lost the cancellation, and the task ran on."""
+    event = asyncio.Event()
+    task = asyncio.create_task(wait_for_event(event, seconds))
+    await asyncio.sleep(0)
+    event.set()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+async def test_a_wait_returns_whether_the_event_is_set() -> None:
+    event = asyncio.Event()
+    assert not await wait_for_event(event, 0)
+    event.set()
+    assert await wait_for_event(event, 0)

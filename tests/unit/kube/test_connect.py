@@ -1,4 +1,4 @@
-"""What a kubeconfig says is what is asked with."""
+"""A kubeconfig decides the server, the namespace and the credentials."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Pods of one release, and operators of two, that would run the same benchmarks."""
+"""Pods of one release, and operators of two releases that watch the same namespaces."""
 
 import asyncio
 import threading

@@ -18,22 +18,21 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.domain import reasons
 from tierbench.domain.status import advice_events, advice_status
-from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, UnknownFieldError, is_permanent
+from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
 from tierbench.workloads.names import Owner
 
 _ERROR_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.5
 _MOST_PAUSE_SECONDS: Final = 10.0
 _PAUSE_SHARE: Final = 10
-"""Times as long as the answers took, within bounds: with ever so many results, the operator has time for its runs, and
-an API server that was slow for once holds up no answer."""
+"""The pause after answers, as a multiple of the time that they took. So many results leave time for the runs."""
 
 Key = tuple[str, str]
 _logger = logging.getLogger(__name__)
 
 
 class Advisor:
-    """Knows all advices by namespace and name, and which are due. What results say is unpacked anew for each answer."""
+    """The controller of PlacementAdvices. It decompresses the results of an advice again for each answer."""
 
     def __init__(self, context: Context) -> None:
         self._kube = context.kube
@@ -55,7 +54,7 @@ class Advisor:
         try:
             advice = PlacementAdvice.model_validate(raw)
         except ValidationError as error:
-            _logger.warning("PlacementAdvice %s/%s cannot be understood: %s", *key, error)
+            _logger.warning("ignoring invalid object", extra=_fields(key, error))
             return
         self._advices[key] = advice
         if before is None or advice.metadata.generation != advice.status.observed_generation:
@@ -76,7 +75,7 @@ class Advisor:
         self._event.set()
 
     async def run(self) -> None:
-        """Answers what is due, for ever."""
+        """Answers the advices in the workqueue, without end."""
         while True:
             await self._event.wait()
             self._event.clear()
@@ -99,35 +98,35 @@ class Advisor:
         try:
             await self._answer(key, advice)
         except NotFoundError:
-            _logger.info("PlacementAdvice %s/%s is gone", *key)
+            _logger.info("advice is gone", extra=_fields(key))
         except REQUEST_ERRORS as error:
             if is_permanent(error):
                 self._definitions.in_doubt.set()
-                if not isinstance(error, UnknownFieldError) and self._retries.failed(attempt):
-                    await self._give_up(key, advice, error)
+                if self._retries.failed(attempt, error):
+                    await self._suspend(key, advice, error)
                     return
-            _logger.warning("PlacementAdvice %s/%s: %s; trying again", *key, error)
+            _logger.warning("cannot write the answer; retrying", extra=_fields(key, error))
             asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._add, key)
         except Exception:
-            _logger.exception("PlacementAdvice %s/%s has no answer until something that it rests on changes", *key)
+            _logger.exception("cannot answer; retrying after the next change", extra=_fields(key))
 
-    async def _give_up(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
-        """Says that the answer is not taken, whatever it is: it is tried again when something has changed, or later."""
+    async def _suspend(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
+        """Records that the API server rejects the answer, and suspends the advice."""
         asyncio.get_running_loop().call_later(SUSPENDED_SECONDS, self._add, key)
         message = f"The API server rejects the answer: {error}. It is retried every ten minutes."
-        _logger.warning("PlacementAdvice %s/%s: %s", *key, message)
+        _logger.warning("answer rejected; retrying in ten minutes", extra=_fields(key, error))
         with contextlib.suppress(*REQUEST_ERRORS):
             owner = Owner(PlacementAdvice.KIND.kind, *key, advice.metadata.uid)
             await recorder_of(self._kube, owner).event(reasons.ANSWER_REFUSED, message, warning=True)
 
     async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
-        packed = self._results.compressed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
-        status = await asyncio.to_thread(self._answer_from, packed, advice, self._kube.now())
+        compressed = self._results.compressed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
+        status = await asyncio.to_thread(self._answer_from, compressed, advice, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
-        head = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
-        body = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": status.to_json()}
+        applied = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
+        body = {"apiVersion": API_VERSION, "kind": kind, "metadata": applied, "status": status.to_json()}
         written = await self._kube.apply_status(ADVICES, metadata.namespace, body)
         version = {"resource_version": written["metadata"]["resourceVersion"]}
         self._advices[key] = advice.model_copy(
@@ -137,15 +136,23 @@ class Advisor:
         for event in advice_events(advice.status, status):
             await recorder.event(event.reason, event.message, warning=event.warning)
 
-    def _answer_from(self, packed: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
+    def _answer_from(
+        self, compressed: Sequence[bytes], advice: PlacementAdvice, now: datetime
+    ) -> PlacementAdviceStatus:
         classes = tuple(self._cluster.classes.values())
-        return advice_status(advice, self._understood(packed, advice.spec), classes, now)
+        return advice_status(advice, self._projected(compressed, advice.spec), classes, now)
 
-    def _understood(self, packed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
-        """What the answer needs of each result."""
-        for each in packed:
+    def _projected(self, compressed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
+        """Yields the parts of each valid result that the answer needs."""
+        for each in compressed:
             raw = self._results.decompress(each)
             try:
                 yield project_result(spec, raw)
             except ValidationError as error:
-                _logger.warning("Result %s is left out of advices: %s", raw["metadata"]["name"], error)
+                fields = {"kind": BenchmarkResult.KIND.kind, "object": raw["metadata"]["name"], "error": str(error)}
+                _logger.warning("ignoring invalid object", extra=fields)
+
+
+def _fields(key: Key, error: Exception | None = None) -> dict[str, str]:
+    fields = {"kind": PlacementAdvice.KIND.kind, "object": "/".join(key)}
+    return fields if error is None else {**fields, "error": str(error)}

@@ -117,8 +117,13 @@ class RetryTracker:
             self._suspended.clear()
             self.rejected.clear()
 
-    def failed(self, name: str) -> bool:
-        """Counts a rejected write. Returns whether it is suspended."""
+    def failed(self, name: str, error: Exception) -> bool:
+        """Counts a rejected write. Returns whether it is suspended.
+
+        An unknown field does not count: the write is repeated until the definitions have the field.
+        """
+        if isinstance(error, UnknownFieldError):
+            return False
         self._tries[name] = self._tries.get(name, 0) + 1
         if self._tries[name] < TRIES:
             return False
@@ -126,11 +131,8 @@ class RetryTracker:
         return True
 
     def result_failed(self, name: str, error: ApiError) -> None:
-        """Counts a rejected result. After four tries it is stored as failed.
-
-        An unknown field does not count: the result is stored when the definitions have the field.
-        """
-        if not isinstance(error, UnknownFieldError) and self.failed(name):
+        """Counts a rejected result. After four tries it is stored as failed."""
+        if self.failed(name, error):
             self.rejected.setdefault(name, error.message)
 
     def succeeded(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Random credentials and certificates of one benchmark alone."""
+"""Random credentials and certificates of one benchmark."""
 
 import hashlib
 import secrets
@@ -21,8 +21,11 @@ _PKCS8 = serialization.PrivateFormat.PKCS8
 
 
 def fill(credentials: Credentials) -> Manifest:
-    """The Secret, filled anew: an agent's token, its key and the pin of that; with `certificate` a CA and a server
-    certificate that it signed; with `account` what that makes for the user."""
+    """Returns the Secret with new data: token, key and pin of the agent.
+
+    With `certificate`, it also has a CA and a server certificate that the CA signed. With `account`, it also has what
+    that function returns for the user.
+    """
     data = _agent()
     if credentials.account is not None:
         data |= credentials.account(credentials.username)
@@ -32,7 +35,7 @@ def fill(credentials: Credentials) -> Manifest:
 
 
 def _agent() -> dict[str, bytes]:
-    """The pin is written as curl's --pinnedpubkey takes it."""
+    """Returns token, key and pin. The pin has the format of curl's --pinnedpubkey."""
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return {
@@ -43,9 +46,9 @@ def _agent() -> dict[str, bytes]:
 
 
 def certificates(*hosts: str) -> dict[str, bytes]:
-    """A CA, and a certificate by it for a server of these names.
+    """Returns a CA certificate, and key and certificate of a server with these names.
 
-    The CA's key is forgotten here: nothing else can ever be signed with it.
+    The key of the CA is not kept, so nothing else can be signed with it.
     """
     ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
     ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])

@@ -17,7 +17,7 @@ from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
-from tierbench.controller.reconciler import Benchmarks
+from tierbench.controller.reconciler import BenchmarkController
 from tierbench.controller.retention import run_retention
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watches import setup_informers
@@ -63,7 +63,7 @@ def _protection(kube: Kube) -> Protection:
 
 async def _run(context: Context, elector: LeaderElector) -> None:
     """Syncs all informers before it leads, so that a standby continues at once."""
-    advisor, benchmarks = Advisor(context), Benchmarks(context)
+    advisor, benchmarks = Advisor(context), BenchmarkController(context)
     await check_definitions(context.kube, context.definitions, context.metrics)
     async with asyncio.TaskGroup() as group:
         for informer in setup_informers(context, advisor, benchmarks):

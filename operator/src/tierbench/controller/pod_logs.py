@@ -1,4 +1,4 @@
-"""Logs of client pods, followed while they run: a line that was printed is not lost when its pod is deleted."""
+"""Follows the logs of client pods, so that a printed line is not lost when its pod is deleted."""
 
 import asyncio
 import logging
@@ -13,22 +13,22 @@ from tierbench.kube.errors import REQUEST_ERRORS, ApiError
 from tierbench.results.parser import Output, OutputParser, SealState, check_seal
 from tierbench.workloads.names import CLIENT
 
-_AGAIN_SECONDS = 1.0
-_GONE = "NotFound"  # the pod; of a node that does not answer there are other reasons
+_RETRY_SECONDS = 1.0
+_GONE = "NotFound"  # the pod is gone; a node that does not answer has other reasons
 _logger = logging.getLogger(__name__)
 
 
 @dataclass
-class _Followed:
-    """What is known of one pod's log. `trouble` is since when, and why, it cannot be read to its end."""
+class _Log:
+    """The parsed part of one pod's log. `failure` is why, and since when, it cannot be read to its end."""
 
     output: Output = field(default_factory=Output)
     complete: bool = False
-    trouble: FailedRequest | None = None
+    failure: FailedRequest | None = None
     task: asyncio.Task[None] | None = None
 
-    def take(self, output: Output) -> bool:
-        """Takes in what a reading has come to, unless an earlier one came further."""
+    def update(self, output: Output) -> bool:
+        """Stores an output if it has more than the stored one. Returns whether it has."""
         further = (output.lines, output.begun) > (self.output.lines, self.output.begun)
         if further:
             self.output = output
@@ -41,29 +41,29 @@ class _Followed:
 
 
 class LogFollower:
-    """Follows the logs of one benchmark's client pods; `wake` is called when a line has come."""
+    """Follows the logs of one benchmark's client pods. Calls `on_line` after each line."""
 
-    def __init__(self, kube: Kube, namespace: str, wake: Callable[[], None]) -> None:
+    def __init__(self, kube: Kube, namespace: str, on_line: Callable[[], None]) -> None:
         self._kube = kube
         self._namespace = namespace
-        self._wake = wake
-        self._pods: dict[str, _Followed] = {}
+        self._on_line = on_line
+        self._pods: dict[str, _Log] = {}
 
     async def read(self, pods: Iterable[PodView]) -> dict[str, PodLog]:
-        """What the pods have printed, by uid. A pod that has ended is read to its end first."""
+        """Returns the logs of pods by UID. Reads the log of a terminated pod to its end first."""
         clients = {pod.uid: pod for pod in pods}
         for uid in self._pods.keys() - clients.keys():
             self._pods.pop(uid).stop()
         for pod in clients.values():
-            known = self._pods.setdefault(pod.uid, _Followed())
+            known = self._pods.setdefault(pod.uid, _Log())
             if pod.terminated is not None:
                 await self._finish(pod, known)
             elif pod.started and known.task is None:
                 known.task = asyncio.create_task(self._follow(pod, known))
-        return {uid: PodLog(known.output, known.complete, known.trouble) for uid, known in self._pods.items()}
+        return {uid: PodLog(known.output, known.complete, known.failure) for uid, known in self._pods.items()}
 
-    async def _finish(self, pod: PodView, known: _Followed) -> None:
-        """Reads a log that will grow no more, unless all that its seal tells of has been followed already."""
+    async def _finish(self, pod: PodView, known: _Log) -> None:
+        """Reads the complete log of a terminated pod, unless all that its seal counts has been read."""
         if known.complete:
             return
         known.stop()
@@ -71,42 +71,46 @@ class LogFollower:
             known.complete = True
             return
         try:
-            known.take((await self._read(pod, None)).output)
+            known.update((await self._read(pod, None)).output)
         except REQUEST_ERRORS as error:
             if isinstance(error, ApiError) and error.reason == _GONE:
                 known.complete = True
                 return
-            _logger.warning("The log of pod %s/%s cannot be read to its end: %s", self._namespace, pod.name, error)
-            since = self._kube.now() if known.trouble is None else known.trouble.since
-            known.trouble = FailedRequest(since, str(error) or type(error).__name__)
+            _logger.warning("cannot read a log to its end; retrying", extra=self._fields(pod, error))
+            since = self._kube.now() if known.failure is None else known.failure.since
+            known.failure = FailedRequest(since, str(error) or type(error).__name__)
         else:
-            known.complete, known.trouble = True, None
+            known.complete, known.failure = True, None
 
-    async def _follow(self, pod: PodView, known: _Followed) -> None:
+    async def _follow(self, pod: PodView, known: _Log) -> None:
         while True:
             try:
                 if (await self._read(pod, known)).is_full:
                     return
             except REQUEST_ERRORS as error:
-                _logger.debug("Following the log of pod %s/%s: %s", self._namespace, pod.name, error)
+                _logger.debug("cannot follow a log; retrying", extra=self._fields(pod, error))
             except Exception:
-                _logger.exception("The log of pod %s/%s is read when it has ended", self._namespace, pod.name)
+                _logger.exception("cannot follow a log; reading it after the end", extra=self._fields(pod))
                 return
-            await asyncio.sleep(_AGAIN_SECONDS)
+            await asyncio.sleep(_RETRY_SECONDS)
 
-    async def _read(self, pod: PodView, known: _Followed | None) -> OutputParser:
-        """The log from its first line. If it is followed, `known` is told of each line as it comes."""
+    async def _read(self, pod: PodView, known: _Log | None) -> OutputParser:
+        """Reads a log from its first line. If `known` is given, follows it and updates `known` after each line."""
         reader = OutputParser()
         async with aclosing(self._kube.log(self._namespace, pod.name, CLIENT, follow=known is not None)) as pieces:
             async for piece in pieces:
-                if reader.feed(piece) and known is not None and known.take(reader.output):
-                    self._wake()
+                if reader.feed(piece) and known is not None and known.update(reader.output):
+                    self._on_line()
                 if reader.is_full:
                     break
         return reader
 
+    def _fields(self, pod: PodView, error: Exception | None = None) -> dict[str, str]:
+        fields = {"pod": f"{self._namespace}/{pod.name}", "node": pod.node}
+        return fields if error is None else {**fields, "error": str(error)}
+
     def close(self) -> None:
-        """Stops following."""
+        """Stops following all logs."""
         for known in self._pods.values():
             known.stop()
         self._pods.clear()

@@ -3,19 +3,23 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from typing import Final
 
-from pydantic import ValidationError
-
-from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
+from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION, GROUP
-from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.controller.executor import Executor, NameConflictError, NodeTakenError
 from tierbench.controller.pod_logs import LogFollower
-from tierbench.controller.snapshot import collect_objects, rejected_pods
+from tierbench.controller.snapshot import (
+    OTHER_VERSION,
+    InvalidBenchmarkError,
+    collect_objects,
+    parse_benchmark,
+    read_results,
+    rejected_pods,
+)
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
 from tierbench.domain.actions import (
@@ -27,14 +31,14 @@ from tierbench.domain.actions import (
     SaveResult,
     SaveTrace,
 )
-from tierbench.domain.children import PARSE_ERRORS, ControllerRefManager
+from tierbench.domain.children import ControllerRefManager
 from tierbench.domain.completion import cleanup
 from tierbench.domain.decide import decide
 from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.views import Raw
-from tierbench.kinds.registry import BENCHMARKS, workload_of
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.clock import wait_for_event
 from tierbench.kube.errors import (
     REJECTED,
@@ -42,12 +46,10 @@ from tierbench.kube.errors import (
     ApiError,
     ConflictError,
     NotFoundError,
-    UnknownFieldError,
     is_permanent,
 )
 from tierbench.kube.resources import ResourceType
 from tierbench.workloads.names import ROLE_CLIENT, Owner
-from tierbench.workloads.workload import Workload
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
@@ -55,10 +57,7 @@ _HOLD_SECONDS: Final = 30.0
 _CLEANUP_SECONDS: Final = 1.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
-_NAMED: Final = 5
-_OF_ANOTHER_VERSION: Final = (
-    "was written by another version of tierbench, or by hand, and is kept as it is: run that version."
-)
+_MOST_NAMES: Final = 5
 _logger = logging.getLogger(__name__)
 
 
@@ -80,7 +79,7 @@ def needs_reconcile(raw: Raw) -> bool:
     return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
 
 
-class Benchmarks:
+class BenchmarkController:
     """Starts a reconciler for each benchmark that needs one, and another when it needs one again."""
 
     def __init__(self, context: Context) -> None:
@@ -117,18 +116,8 @@ class Benchmarks:
         self.enqueue(key)
 
 
-def _valid_results(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
-    for raw in raws:
-        with suppress(*PARSE_ERRORS):
-            yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
-
-
 class GoneError(Exception):
     """The benchmark was deleted, or another one has its name."""
-
-
-class InvalidBenchmarkError(Exception):
-    """The benchmark is not valid for this version of tierbench."""
 
 
 class BenchmarkReconciler:
@@ -146,7 +135,7 @@ class BenchmarkReconciler:
         self._recorder = recorder_of(context.kube, owner)
         self._logs = LogFollower(context.kube, owner.namespace, self._event.set)
         self._ref_manager = ControllerRefManager(owner)
-        self._refusal: FailedRequest | None = None
+        self._rejected_create: FailedRequest | None = None
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
         self._reads_earlier = False
@@ -158,7 +147,7 @@ class BenchmarkReconciler:
             while True:
                 self._event.clear()
                 try:
-                    wait = await self._reconcile()
+                    wait = await self.reconcile()
                     errors = 0
                 except GoneError:
                     _logger.info("benchmark is gone", extra=self._fields)
@@ -205,7 +194,7 @@ class BenchmarkReconciler:
             invalid = isinstance(error, InvalidBenchmarkError)
             await self._recorder.warn_once(reasons.UNREADABLE if invalid else reasons.INTERNAL, str(error))
 
-    async def _reconcile(self) -> float | None:
+    async def reconcile(self) -> float | None:
         """Reconciles once. Returns the seconds until the next reconcile, or None if there is nothing more to do."""
         raw = self._raw()
         if not needs_reconcile(raw):
@@ -224,10 +213,10 @@ class BenchmarkReconciler:
         started = time.monotonic()
         observed = await self._observe(raw)
         await self._record_foreign_objects(observed)
-        for refusal in observed.rejected_pods.values():
-            await self._recorder.warn_once(reasons.REFUSED, refusal.message)
+        for rejected in observed.rejected_pods.values():
+            await self._recorder.warn_once(reasons.REFUSED, rejected.message)
         for name in observed.unreadable:
-            await self._recorder.warn_once(reasons.UNREADABLE, f"BenchmarkResult {name} {_OF_ANOTHER_VERSION}")
+            await self._recorder.warn_once(reasons.UNREADABLE, f"BenchmarkResult {name} {OTHER_VERSION}")
         if self._retries.suspended(_STATUS):
             return SUSPENDED_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
@@ -237,7 +226,7 @@ class BenchmarkReconciler:
         self._enqueue(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
-        self._refusal = None
+        self._rejected_create = None
         for event in decision.events:
             await self._recorder.event(event.reason, event.message, warning=event.warning)
         self._context.metrics.observe_reconcile(time.monotonic() - started)
@@ -299,24 +288,24 @@ class BenchmarkReconciler:
                 self._context.definitions.in_doubt.set()
                 if isinstance(action, SaveResult):
                     self._retries.result_failed(action.name, error)
-                elif not isinstance(error, UnknownFieldError) and self._retries.failed(f"trace {action.name}"):
+                elif self._retries.failed(f"trace {action.name}", error):
                     await self._recorder.warn_once(
                         reasons.TRACE_REFUSED, f"The API server rejects the trace: {error.message}"
                     )
                     return
-            refused = error.status in REJECTED or isinstance(error, NameConflictError)
-            if isinstance(action, (Create, CreateCredentials)) and refused:
-                since = self._context.kube.now() if self._refusal is None else self._refusal.since
-                self._refusal = FailedRequest(since, error.message)
+            rejected = error.status in REJECTED or isinstance(error, NameConflictError)
+            if isinstance(action, (Create, CreateCredentials)) and rejected:
+                since = self._context.kube.now() if self._rejected_create is None else self._rejected_create.since
+                self._rejected_create = FailedRequest(since, error.message)
                 if not isinstance(error, NameConflictError):
                     await self._recorder.warn_once(reasons.REFUSED, error.message)
             raise
 
     async def _observe(self, raw: Raw) -> Observed:
         context, owner = self._context, self._owner
-        benchmark, workload = self._read(raw)
+        benchmark, workload = parse_benchmark(context, owner, raw)
         self._retries.set_reset_key((context.definitions.digest, benchmark.metadata.generation))
-        earlier = await self._read_results(benchmark)
+        earlier = await read_results(context, owner, benchmark, earlier=self._reads_earlier)
         owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
         return Observed(
             **vars(owned.state),
@@ -333,7 +322,7 @@ class BenchmarkReconciler:
             unowned=owned.children.unowned,
             last_orphaned_run=owned.children.last_orphaned_run,
             stored_bytes=context.storage_usage.total,
-            rejected_create=self._refusal,
+            rejected_create=self._rejected_create,
             rejected_pods=await rejected_pods(context.kube, owner.namespace, owned.jobs_without_pods),
             rejected_results=dict(self._retries.rejected),
             permanently_rejected=self._retries.permanently_rejected,
@@ -341,45 +330,21 @@ class BenchmarkReconciler:
             isolated=context.settings.isolated,
         )
 
-    async def _read_results(self, benchmark: Benchmark) -> dict[str, BenchmarkResult] | None:
-        """Reads missing results of the current run into the cache. Returns those of earlier runs, if needed."""
-        context, run = self._context, benchmark.status.run
-        number = 0 if run is None else run.number
-        lacking = context.objects.results.follow(self._key, number, context.results.metadata_of(self._key))
-        if not (lacking or self._reads_earlier):
-            return None
-        raws = await context.kube.list(RESULTS, self._owner.namespace, self._owner.selector)
-        for raw in raws:
-            context.objects.results.observe(raw)
-        earlier = [raw for raw in raws if raw["spec"]["run"] != number] if self._reads_earlier else []
-        return dict(_valid_results(earlier)) if self._reads_earlier else None
-
     def _raw(self) -> Raw:
         raw = self._context.objects[self._resource].get((self._owner.namespace, self._owner.name))
         if raw is None or raw["metadata"]["uid"] != self._owner.uid:
             raise GoneError
         return raw
 
-    def _read(self, raw: Raw) -> tuple[Benchmark, Workload]:
-        context, owner = self._context, self._owner
-        try:
-            benchmark = BENCHMARKS[owner.kind].model_validate(raw)
-        except ValidationError as error:
-            first = error.errors(include_input=False, include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            message = f"{where}: {first['msg']}. It {_OF_ANOTHER_VERSION} Or delete the benchmark and create it again."
-            raise InvalidBenchmarkError(message) from error
-        return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
-
     async def _record_foreign_objects(self, observed: Observed) -> None:
         """Records one event for the objects that have the labels of the benchmark and that it does not own."""
         fresh = [name for name in observed.unowned if name not in self._recorded_foreign]
         if not fresh:
             return
-        more = f" and {len(fresh) - _NAMED} more" if len(fresh) > _NAMED else ""
+        more = f" and {len(fresh) - _MOST_NAMES} more" if len(fresh) > _MOST_NAMES else ""
         message = (
-            f"{', '.join(fresh[:_NAMED])}{more}: labelled as of this benchmark, but not made by it, or changed "
-            "since. They count for nothing: delete them, or take the labels off."
+            f"{', '.join(fresh[:_MOST_NAMES])}{more}: they have the labels of this benchmark, but another owner, or "
+            "they were changed. They are ignored: delete them, or remove the labels."
         )
         await self._recorder.warn_once(reasons.FOREIGN_OBJECT, message)
         self._recorded_foreign.update(fresh)
@@ -409,7 +374,7 @@ class BenchmarkReconciler:
         """Writes the status if anything but the remaining time has changed. Returns whether it has."""
         before = observed.benchmark.status
         same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
-        if same == before:
+        if same.to_json() == before.to_json():
             return False
         metadata = {"resourceVersion": observed.benchmark.metadata.resource_version}
         try:
@@ -417,7 +382,7 @@ class BenchmarkReconciler:
         except ApiError as error:
             if is_permanent(error):
                 self._context.definitions.in_doubt.set()
-                if not isinstance(error, UnknownFieldError) and self._retries.failed(_STATUS):
+                if self._retries.failed(_STATUS, error):
                     message = f"{error.message}. It is retried every ten minutes."
                     await self._recorder.warn_once(reasons.STATUS_REFUSED, message)
             raise

@@ -1,4 +1,4 @@
-"""The operator's settings: environment variables, as the chart sets them."""
+"""The operator's settings: environment variables that the chart sets."""
 
 import os
 from collections.abc import Mapping
@@ -20,37 +20,37 @@ _PULL_POLICIES: Final = TypeAdapter(dict[str, str])
 
 
 class SettingsError(Exception):
-    """A setting is missing or makes no sense."""
+    """A setting is missing or invalid."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What can be chosen when the operator is installed."""
+    """The settings of one operator."""
 
     release: str
-    """Namespace and name of the release, as namespace/name: what tells operators apart."""
+    """The release as namespace/name. Each release has one leader."""
     pod: str
-    """What tells the pods of a release apart: the name of this one; outside of any, something unique."""
+    """The name of this pod, or a unique name outside of a pod."""
     watch_namespaces: tuple[str, ...]
-    """Namespaces to look after; empty for all."""
+    """The namespaces to watch. None stands for all."""
     lease_namespace: str
-    """Where the Leases of nodes are, the same for all releases."""
+    """The namespace of the Leases, the same for all releases."""
     images: Images
-    """Images of clients and servers, and the priority of their pods."""
+    """The images of clients and servers, and the priority of their pods."""
     policy: Policy
-    """What benchmarks may ask for."""
+    """What benchmarks may use."""
     quotas: Quotas
-    """What a benchmark may take."""
+    """The limits of a benchmark, and of all together."""
     http_port: int
-    """Port of /metrics, /healthz and /readyz."""
+    """The port of /metrics, /healthz and /readyz."""
     metrics_authorization: bool
-    """Whether /metrics is for those alone whom the API server lets read it."""
+    """Whether only users whom the API server authorizes may get /metrics."""
     isolated: bool
-    """Whether strangers are kept from the pods of benchmarks, by NetworkPolicies."""
+    """Whether NetworkPolicies isolate the pods of benchmarks."""
     log_level: str
-    """DEBUG, INFO, WARNING or ERROR."""
+    """The lowest level that is logged: DEBUG, INFO, WARNING or ERROR."""
     log_format: LogFormat
-    """How entries look."""
+    """The format of log entries."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> Self:
@@ -129,7 +129,7 @@ def _policy(environment: Mapping[str, str]) -> Policy:
 
 
 def _values(model: type[_Values], name: str, environment: Mapping[str, str]) -> _Values:
-    """A part of the chart's values, in JSON as the chart has it."""
+    """Parses a part of the chart's values, which the chart passes as JSON."""
     variable = f"TIERBENCH_{name.upper()}"
     try:
         return model.model_validate_json(environment.get(variable, "{}"))

@@ -2,24 +2,35 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
-from tierbench.api.result import RESULTS
+from pydantic import ValidationError
+
+from tierbench.api.benchmark import Benchmark
+from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain.children import PARSE_ERRORS, Children, ControllerRefManager
 from tierbench.domain.observed import ClusterState, FailedRequest
 from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, Raw, lease_view
+from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import Kube
 from tierbench.kube.clock import parse_time
 from tierbench.kube.errors import REJECTED, ApiError, NotFoundError
 from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, type_of
 from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Workload
 
+OTHER_VERSION: Final = "was written by another version of tierbench, or by hand. It is kept as it is: run that version."
 _USUAL_DELAY: Final = timedelta(seconds=10)
 _logger = logging.getLogger(__name__)
+
+
+class InvalidBenchmarkError(Exception):
+    """The benchmark is not valid for this version of tierbench."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +43,39 @@ class OwnedObjects:
     children: Children
     state: ClusterState
     jobs_without_pods: tuple[Raw, ...]
+
+
+def parse_benchmark(context: Context, owner: Owner, raw: Raw) -> tuple[Benchmark, Workload]:
+    """Returns a benchmark and its workload. Raises InvalidBenchmarkError."""
+    try:
+        benchmark = BENCHMARKS[owner.kind].model_validate(raw)
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        message = f"{where}: {first['msg']}. It {OTHER_VERSION} Or delete the benchmark and create it again."
+        raise InvalidBenchmarkError(message) from error
+    return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
+
+
+async def read_results(
+    context: Context, owner: Owner, benchmark: Benchmark, *, earlier: bool
+) -> dict[str, BenchmarkResult] | None:
+    """Reads missing results of the current run into the cache. With `earlier`, returns those of earlier runs."""
+    key = (owner.kind, owner.namespace, owner.name)
+    run = 0 if benchmark.status.run is None else benchmark.status.run.number
+    missing = context.objects.results.follow(key, run, context.results.metadata_of(key))
+    if not (missing or earlier):
+        return None
+    raws = await context.kube.list(RESULTS, owner.namespace, owner.selector)
+    for raw in raws:
+        context.objects.results.observe(raw)
+    return dict(_valid_results(raw for raw in raws if raw["spec"]["run"] != run)) if earlier else None
+
+
+def _valid_results(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
+    for raw in raws:
+        with suppress(*PARSE_ERRORS):
+            yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
 
 
 async def collect_objects(

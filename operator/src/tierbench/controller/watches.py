@@ -8,14 +8,14 @@ from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context, benchmark_of
-from tierbench.controller.reconciler import Benchmarks
+from tierbench.controller.reconciler import BenchmarkController
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.informer import Informer
 from tierbench.kube.resources import JOBS, LEASES, NODES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.workloads.names import LABEL_KIND, LABEL_ROLE, ROLE_SERVER
 
 
-def setup_informers(context: Context, advisor: Advisor, benchmarks: Benchmarks) -> Iterator[Informer]:
+def setup_informers(context: Context, advisor: Advisor, benchmarks: BenchmarkController) -> Iterator[Informer]:
     """Yields an informer per type. An event of a later type may need the objects of an earlier one."""
     cluster, objects = context.cluster, context.objects
     of_release: tuple[str | None, ...] = context.settings.watch_namespaces or (None,)
@@ -64,7 +64,7 @@ def setup_informers(context: Context, advisor: Advisor, benchmarks: Benchmarks) 
 
 
 def _benchmarks(
-    context: Context, advisor: Advisor, benchmarks: Benchmarks, kind: Kind, namespaces: tuple[str | None, ...]
+    context: Context, advisor: Advisor, benchmarks: BenchmarkController, kind: Kind, namespaces: tuple[str | None, ...]
 ) -> Informer:
     cache = context.objects[kind.resource]
 

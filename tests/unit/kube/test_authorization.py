@@ -1,4 +1,4 @@
-"""What becomes of a review that the API server does not do: nobody is let in, and nobody is called a stranger."""
+"""A review that fails authorizes nobody, and reports no unknown token."""
 
 from typing import Any, cast
 

@@ -1,4 +1,4 @@
-"""Never two lead at once, whatever is late, lost, stopped, killed or restarted."""
+"""At most one pod leads, whatever is late, lost, stopped, killed or restarted."""
 
 import types
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
