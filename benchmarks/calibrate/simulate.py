@@ -111,7 +111,7 @@ def contests(
 
 def _contest(knowledge: PosteriorModel, names: Sequence[str], cut_off: set[str], levels: Sequence[int]) -> Comparison:
     weights = dict.fromkeys(levels, 1.0)
-    known = {name: knowledge.of(name, weights, cut_short=name in cut_off) for name in names}
+    known = {name: knowledge.posterior(name, weights, cut_short=name in cut_off) for name in names}
     return Comparison(QUANTITY, {name: each for name, each in known.items() if each is not None}, MARGIN)
 
 
@@ -171,7 +171,7 @@ def run(point: Point, repetitions: int, seed: int) -> Figures:
 
 def _between(contest: Comparison) -> Mixture:
     """The logarithm of the ratio of the classes."""
-    return contest.posteriors["a"].of_class.minus(contest.posteriors["b"].of_class)  # type: ignore[arg-type, return-value]
+    return contest.posteriors["a"].class_log_cost.minus(contest.posteriors["b"].class_log_cost)  # type: ignore[arg-type, return-value]
 
 
 def _holds(between: Mixture, truth: float) -> bool:

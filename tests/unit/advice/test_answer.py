@@ -57,11 +57,11 @@ def test_of_udp_beside_tcp_nothing_is_ahead() -> None:
 
 def test_of_clients_it_is_what_each_has_at_once() -> None:
     (said,) = answer(network_run(*ALONE, result(4, CLIENTS, 60, 30, 10)))
-    assert said.startswith("All at once, phone has 60% of the band.")
+    assert said.startswith("All at once, phone gets 60% of the total throughput.")
 
 
 def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
-    assert answer(run(results([], {("cloud", "1M"): 1.0}))) == ("only cloud is measured at 1 MB.",)
+    assert answer(run(results([], {("cloud", "1M"): 1.0}))) == ("Only cloud is measured at 1 MB.",)
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_published_table_gives_the_published_answer() -> None:
         "On the nodes measured, cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB, by 12–14%; "
         "cloud is ahead from 3 GiB on, by 14–16%."
     )
-    assert describe_retries(found) == "Retries happened only on jetson, from 3 GiB on (38 in all)."
+    assert describe_retries(found) == "Retries occurred only on jetson, from 3 GiB on (38 in total)."
 
 
 def test_a_rate_ranks_the_other_way_round() -> None:
@@ -159,13 +159,13 @@ def test_what_is_not_shown_is_not_known() -> None:
     found = table({("cloud", "1Mi"): [1.0, 1.2, 1.4], ("jetson", "1Mi"): [1.1, 1.3, 1.5]})
     assert (
         sentence_of(found, TIME)
-        == "On the nodes measured, it is not known which of cloud and jetson is ahead at 1 MiB."
+        == "On the nodes measured, the difference between cloud and jetson is inconclusive at 1 MiB."
     )
 
 
 def test_a_single_trial_proves_nothing() -> None:
     found = table({("cloud", "1Mi"): [1.0], ("jetson", "1Mi"): [9.0]})
-    assert sentence_of(found, TIME) == "nothing is known at 1 MiB."
+    assert sentence_of(found, TIME) == "There is too little data at 1 MiB."
 
 
 def test_a_class_alone_is_not_ahead() -> None:
@@ -189,10 +189,10 @@ def test_the_best_class_everywhere() -> None:
     ("tried_again", "sentence"),
     [
         ({}, "No retries."),
-        ({("cloud", "1Mi"): 1}, "Retries happened only on cloud, at 1 MiB (2 in all)."),
+        ({("cloud", "1Mi"): 1}, "Retries occurred only on cloud, at 1 MiB (2 in total)."),
         (
             {("cloud", "1Mi"): 1, ("cloud", "3Mi"): 1, ("jetson", "1Mi"): 2, ("jetson", "2Mi"): 1},
-            "Retries happened on cloud, at 1 MiB and 3 MiB (4 in all) and on jetson, up to 2 MiB (6 in all).",
+            "Retries occurred on cloud, at 1 MiB and 3 MiB (4 in total) and on jetson, up to 2 MiB (6 in total).",
         ),
     ],
 )

@@ -37,7 +37,9 @@ def test_trials_on_one_node_do_not_narrow_its_class() -> None:
     for trials in (10, 100):
         point = Point((1, 1), (trials, trials), levels=1)
         whole, _ = contests(point, draw(point, Random(1)))
-        widths.append(whole.posteriors["a"].of_class.quantile(0.975) - whole.posteriors["a"].of_class.quantile(0.025))
+        widths.append(
+            whole.posteriors["a"].class_log_cost.quantile(0.975) - whole.posteriors["a"].class_log_cost.quantile(0.025)
+        )
     assert widths[1] > 0.9 * widths[0] > 0.1
 
 

@@ -136,8 +136,8 @@ def change(*seconds: float, quantity: str = TIME) -> Change:
 @pytest.mark.parametrize("today", [0.96, 1.0, 1.04])
 def test_a_drift_of_a_few_percent_from_day_to_day_is_no_change(before: tuple[float, ...], today: float) -> None:
     """Of trials that differ by 1 ‰, within runs it would be shown beyond doubt."""
-    assert not change(*before, today).shown
-    assert not change(*before, today, quantity=RATE).shown
+    assert not change(*before, today).is_significant
+    assert not change(*before, today, quantity=RATE).is_significant
 
 
 @pytest.mark.parametrize("before", [(1.0,), (1.0, 1.03), (1.0, 1.05, 0.95, 1.03, 0.98)])
@@ -151,14 +151,14 @@ def test_twice_the_time_is_a_change_with_one_earlier_run_and_with_many(before: t
 
 
 def test_steady_runs_show_what_restless_ones_hide() -> None:
-    assert change(1.0, 1.004, 0.998, 1.002, 1.0, 1.1).shown
-    assert not change(1.0, 1.1, 0.92, 1.05, 0.97, 1.1).shown
+    assert change(1.0, 1.004, 0.998, 1.002, 1.0, 1.1).is_significant
+    assert not change(1.0, 1.1, 0.92, 1.05, 0.97, 1.1).is_significant
 
 
 def test_of_a_run_whose_slow_trials_were_cut_off_nothing_good_is_said() -> None:
     before, quick, slow = [run(1, 1.0), run(2, 1.01)], run(3, 0.4), run(3, 2.5)
     (better,) = compare_runs(before, [edited(quick, missing=CUT_OFF)], TIME)
-    assert better.shown and not better.better
+    assert better.is_significant and not better.better
     (worse,) = compare_runs(before, [edited(slow, missing=CUT_OFF)], TIME)
     assert worse.worse()
     (by_bound,) = compare_runs([edited(run(1, 1.0), missing=CUT_OFF)], [slow], TIME)
@@ -173,12 +173,12 @@ def test_retries_are_compared_as_counts_and_zero_is_one_of_them() -> None:
     (found,) = compare_runs([none], [many], RETRIES)
     assert found.worse() and found.share is None
     (one,) = compare_runs([run(1, 1.0)], [run(2, 1.0, [1, *[0] * 9])], RETRIES)
-    assert not one.shown
+    assert not one.is_significant
     (less,) = compare_runs([many], [some], RETRIES)
     assert less.better
     burst = run(2, 1.0, [12, *[0] * 9])
     (unsure,) = compare_runs([none], [burst], RETRIES)
-    assert not unsure.shown, "retries of one trial are one event"
+    assert not unsure.is_significant, "retries of one trial are one event"
 
 
 def test_a_single_trial_tells_nothing() -> None:

@@ -72,7 +72,7 @@ def test_a_p99_of_ten_trials_is_not_known_and_says_what_it_needs() -> None:
     ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
     (breach,) = found([ten], maximumP99Milliseconds=2000)
     assert breach.unknown and breach.uncertain
-    assert "10 values are too few to know it, 368 would do" in breach.message
+    assert "10 values are too few; 368 are enough" in breach.message
     (broken,) = found([ten], maximumP99Milliseconds=900)
     assert not broken.unknown and not broken.uncertain, "all ten above it are enough to know that"
     status = ask(published(), workload=sizes("512Mi"), constraints={"maximumP99Milliseconds": 5700})

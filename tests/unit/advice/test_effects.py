@@ -20,7 +20,7 @@ from tierbench.advice.factor_summary import (
     knee_statement,
     summarize_factors,
 )
-from tierbench.advice.factorial import MOST_LEVELS, MOST_READINGS, factorial_data
+from tierbench.advice.factorial import MAX_LEVELS, MAX_READINGS, factorial_data
 from tierbench.api.result import BenchmarkResult
 from tierbench.stats.posterior import Relation
 
@@ -72,18 +72,18 @@ def tls(costing: Mapping[str, float] = SIZES) -> list[BenchmarkResult]:
 
 def test_an_effect_is_said_where_it_is_shown_and_where_nothing_is() -> None:
     assert said(tls(), "tls") == [
-        "On the nodes measured, TLSv1.3 costs 23% (22 to 24) of throughput against TLS None at 1 kB, "
-        "costs 7.4% (6.5 to 8.3) at 10 kB, and nothing is shown from 100 kB on."
+        "On the nodes measured, TLSv1.3 lowers throughput by 23% (95% CI 22–24%) compared with TLS None at 1 kB, "
+        "lowers it by 7.4% (6.5–8.3%) at 10 kB, and the difference is inconclusive from 100 kB on."
     ]
     steep = {"1k": 1.5, "10k": 1.3, "100k": 1.1, "1M": 1.0}
-    assert "costs 9–33% (8 to 34) of throughput against TLS None up to 100 kB" in said(tls(steep), "tls")[0]
+    assert "lowers throughput by 9–33% (95% CI 8–34%) compared with TLS None up to 100 kB" in said(tls(steep), "tls")[0]
 
 
 def test_an_effect_that_depends_on_nothing_is_one_pooled_ratio() -> None:
     (effect,) = of(tls(), "broker")
     assert (effect.by, len(effect.level_effects)) == ("", 1)
     assert said(tls(), "broker") == [
-        "On the nodes measured, kafka costs 29% (28 to 29) of throughput against mosquitto."
+        "On the nodes measured, kafka lowers throughput by 29% (95% CI 28–29%) compared with mosquitto."
     ]
 
 
@@ -93,8 +93,8 @@ def test_by_words_each_level_is_said_and_less_is_better_for_a_time() -> None:
         for level, broker in product(("None", "TLSv1.3"), ("mosquitto", "kafka"))
     }
     assert said(results(["tls", "broker"], means), "tls", TIME) == [
-        "On the nodes measured, TLSv1.3 has 3.0 times (3.0 to 3.0) the transfer time of TLS None with mosquitto, "
-        "and adds 50% (48 to 52) with kafka."
+        "On the nodes measured, TLSv1.3 has 3.0 times (95% CI 3.0–3.0) the transfer time of TLS None with mosquitto, "
+        "and raises it by 50% (48–52%) with kafka."
     ]
 
 
@@ -141,10 +141,10 @@ def clients() -> list[BenchmarkResult]:
 def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_them() -> None:
     """Their nodes are the clients': three stand for each, though the server is one."""
     assert said(clients(), "clientClass") == [
-        "client class tablet costs 17% (15 to 18) of throughput against client class phone."
+        "Client class tablet lowers throughput by 17% (95% CI 15–18%) compared with client class phone."
     ]
     (network,) = of(clients(), "accessNetwork")
-    assert (network.second, network.level_effects[0].outcome) == ("access network LTE", Relation.WORSE)
+    assert (network.second, network.level_effects[0].relation) == ("access network LTE", Relation.WORSE)
     assert not network.one_node
 
 
@@ -172,20 +172,20 @@ def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() 
     assert (effect.factor, effect.from_level, effect.to_level, effect.by) == ("tls", "TLS None", "TLSv1.3", "")
     (at,) = effect.at
     assert (at.level, at.verdict, round(at.ratio_parts_per_million, -4)) == ("", "Worse", 770_000)
-    assert "costs 23%" in effect.statement
+    assert "lowers throughput by 23%" in effect.statement
 
 
 def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> None:
     found = results(["pairs"], {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 31)})
     levels = factorial_data(found, RATE, ALL_LEVELS).levels["pairs"]
-    assert (len(levels), levels[0], levels[-1]) == (MOST_LEVELS, "1", "30")
+    assert (len(levels), levels[0], levels[-1]) == (MAX_LEVELS, "1", "30")
     numbers = [str(number) for number in range(1, 9)]
     many = [
         at(found[0], {"fileSize": "1M", "pairs": a, "streams": b, "partitions": c})
         for a, b, c in product(numbers, repeat=3)
     ]
     every = factorial_data(on_nodes(many, "a", "b", "c"), RATE, ALL_LEVELS)
-    assert len(every.readings) <= MOST_READINGS
+    assert len(every.readings) <= MAX_READINGS
     assert {len(levels) for levels in every.levels.values()} == {6}
 
 
@@ -194,7 +194,7 @@ def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_othe
     assert [text.split()[4] for text in found] == ["kafka", "TLSv1.3"]
     nothing = {("cloud", size, level): 1.0 for size, level in product(("1M", "2M"), ("None", "TLSv1.3"))}
     first, last = factor_statements([summarize_factors(results(["tls"], nothing), RATE)])
-    assert ("2 MB" in first, "nothing is shown" in last) == (True, True)
+    assert ("2 MB" in first, "is inconclusive" in last) == (True, True)
 
 
 @examples(0.2)
@@ -226,12 +226,12 @@ def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
 @pytest.mark.parametrize(
     ("times", "words"),
     [
-        ((1.0, 0.5, 0.5, 0.5), "from pairs 2 on nothing more of throughput is gained."),
-        ((1.0, 0.5, 0.495, 0.49), "from pairs 2 on nothing more of throughput is gained."),
-        ((1.0, 0.97, 0.94, 0.91), "from pairs 4 on nothing more of throughput is gained."),
-        ((1.0, 0.5, 0.7, 0.9), "throughput is highest with pairs 2, and falls beyond."),
-        ((1.0, 0.5, 0.25, 0.12), "throughput grows to the last level measured, pairs 8."),
-        ((1.0, 1.0, 1.0, 1.0), "from pairs 1 on nothing more of throughput is gained."),
+        ((1.0, 0.5, 0.5, 0.5), "Throughput does not grow beyond pairs 2."),
+        ((1.0, 0.5, 0.495, 0.49), "Throughput does not grow beyond pairs 2."),
+        ((1.0, 0.97, 0.94, 0.91), "Throughput does not grow beyond pairs 4."),
+        ((1.0, 0.5, 0.7, 0.9), "Throughput is highest with pairs 2 and falls beyond."),
+        ((1.0, 0.5, 0.25, 0.12), "Throughput grows up to the last level measured, pairs 8."),
+        ((1.0, 1.0, 1.0, 1.0), "Throughput does not grow beyond pairs 1."),
     ],
 )
 def test_the_knee_is_where_no_later_level_is_better_by_the_margin(times: tuple[float, ...], words: str) -> None:
@@ -241,7 +241,7 @@ def test_the_knee_is_where_no_later_level_is_better_by_the_margin(times: tuple[f
 
 def test_one_node_shows_no_more_and_does_not_tell_that_there_is_none() -> None:
     assert knee({"1": 1.0, "2": 0.5, "4": 0.5}, "a") == [
-        "On the nodes measured, beyond pairs 2 no more of throughput is shown to be gained."
+        "On the nodes measured, no growth of throughput is shown beyond pairs 2."
     ]
 
 
@@ -259,6 +259,6 @@ def test_it_is_said_by_what_it_depends_on() -> None:
     }
     (found,) = summarize_factors(on_nodes(results(["pairs", "broker"], times), "a", "b", "c"), RATE).knees
     assert knee_statement(found) == (
-        "from pairs 2 on nothing more of throughput is gained with mosquitto; "
-        "throughput grows to the last level measured, pairs 4 with kafka."
+        "Throughput does not grow beyond pairs 2 with mosquitto; "
+        "throughput grows up to the last level measured, pairs 4 with kafka."
     )

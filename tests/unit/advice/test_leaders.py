@@ -31,7 +31,7 @@ def test_the_published_table_has_two() -> None:
     first, second = found(published())
     assert (first.below, first.above, first.lower, first.upper) == ("cloud", "jetson", "1Mi", "512Mi")
     assert (second.below, second.above, second.lower, second.upper) == ("jetson", "cloud", "2Gi", "3Gi")
-    assert str(second) == "Between 2 GiB and 3 GiB cloud comes ahead of jetson."
+    assert str(second) == "Between 2 GiB and 3 GiB, cloud overtakes jetson."
     assert first.confidence > 0.99 and second.confidence > 0.99
 
 

@@ -124,7 +124,7 @@ def test_runs_under_other_conditions_have_nothing_in_common() -> None:
 def test_one_node_of_the_clients_is_said() -> None:
     both = [paced("cloud", CLOSED, QUICK), paced("jetson", CLOSED, SLOW, case=2)]
     (note,) = (each for each in ask(both).caveats if each.reason == "OneClientNode")
-    assert note.message == "All was measured from user-1: one node stands for user, the clients."
+    assert note.message == "All results were measured from user-1, the only node of the client class user."
     elsewhere = {"client": both[1].spec.client.model_copy(update={"node": "user-2"})}
     apart = [both[0], both[1].model_copy(update={"spec": both[1].spec.model_copy(update=elsewhere)})]
     assert "OneClientNode" not in {each.reason for each in ask(apart).caveats}

@@ -29,17 +29,17 @@ def test_published_table_leads_to_published_answer(capsys: Capture) -> None:
     text = capsys.readouterr().out
     assert (
         "cloud is ahead at 1 MiB, by 47%; jetson-nano is ahead from 512 MiB to 2 GiB, by 12–14%; "
-        "cloud is ahead from 3 GiB on, by 14–16%. Retries happened only on jetson-nano, from 3 GiB on (38 in all)."
+        "cloud is ahead from 3 GiB on, by 14–16%. Retries occurred only on jetson-nano, from 3 GiB on (38 in total)."
     ) in text
-    assert "Between 1 MiB and 512 MiB jetson-nano comes ahead of cloud." in text
-    assert "Between 2 GiB and 3 GiB cloud comes ahead of jetson-nano." in text
+    assert "Between 1 MiB and 512 MiB, jetson-nano overtakes cloud." in text
+    assert "Between 2 GiB and 3 GiB, cloud overtakes jetson-nano." in text
 
 
 def test_other_factors_are_summarized_in_one_line(tmp_path: Path, capsys: Capture) -> None:
     """The effect of what is chosen is the answer itself."""
     main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
-    assert "TLSv1.3 costs 23% (22 to 24) of throughput against TLS None at 1 kB" in line
+    assert "TLSv1.3 lowers throughput by 23% (95% CI 22–24%) compared with TLS None at 1 kB" in line
     assert "kafka costs" not in line
     assert line.endswith("more with -o yaml)")
 

@@ -51,7 +51,7 @@ def test_answer_is_printed_in_words(exported: str, capsys: Capture) -> None:
     main(["results", "--from", exported])
     text = capsys.readouterr().out
     assert "cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB" in text
-    assert "Retries happened only on jetson, from 3 GiB on (38 in all)." in text
+    assert "Retries occurred only on jetson, from 3 GiB on (38 in total)." in text
 
 
 def test_bare_list_is_read_from_standard_input(
@@ -67,7 +67,7 @@ def test_equal_classes_are_reported_as_equal(tmp_path: Path, capsys: Capture) ->
         measured(server, "1Mi", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)
     ]
     main(["results", "--from", write(tmp_path / "r.json", results)])
-    assert "not known: cloud or jetson" in capsys.readouterr().out
+    assert "inconclusive: cloud or jetson" in capsys.readouterr().out
 
 
 def test_run_is_selected_by_number(tmp_path: Path, capsys: Capture) -> None:
@@ -219,7 +219,7 @@ def test_report_shows_published_numbers_as_rows(exported: str, tmp_path: Path) -
     page = tmp_path / "report.html"
     assert main(["report", "--from", exported, "--beside", str(TABLE), "-o", str(page)]) == 0
     text = page.read_text()
-    assert "published numbers</h3>" in text
+    assert "published results</h3>" in text
     assert "jetson-nano, published" in text
     assert main(["report", "--from", exported, "-o", str(page)]) == 0
     assert "published" not in page.read_text()
@@ -232,7 +232,10 @@ def test_published_numbers_of_other_cases_are_reported(
     table = tmp_path / "other.csv"
     table.write_text("kind,clientClass,fileSize,durationSeconds\nFileTransferBenchmark,pi,1Mi,1\n")
     assert main([*command, "--from", exported, "--beside", str(table)]) == 0
-    assert "Nothing published is of these cases (FileTransferBenchmark, clients on user," in capsys.readouterr().out
+    assert (
+        "No published result matches a case of this run (FileTransferBenchmark, clients on user,"
+        in capsys.readouterr().out
+    )
 
 
 def test_mean_without_deviation_is_shown_but_decides_nothing(tmp_path: Path, capsys: Capture) -> None:
@@ -241,7 +244,7 @@ def test_mean_without_deviation_is_shown_but_decides_nothing(tmp_path: Path, cap
     assert main(["results", "--from", str(table)]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "1 MiB 1.00 s – 10 –" in text
-    assert "Of retries nothing is known." in text
-    assert "1 of 1 cases are published means without the number of their trials or their standard deviation" in text
+    assert "No retry data." in text
+    assert "1 of 1 cases are published means without the number of trials or the standard deviation" in text
     assert main(["report", "--from", str(table), "-o", "-"]) == 0
-    assert "1.00 s (a mean alone)" in capsys.readouterr().out
+    assert "1.00 s (published mean)" in capsys.readouterr().out

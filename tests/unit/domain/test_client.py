@@ -228,7 +228,7 @@ def test_each_client_runs_alone_on_the_node_that_it_has_in_the_simultaneous_case
     assert [client.node for client in at_once.spec.clients] == ["c2", "c3"]
     assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
     assert world.benchmark.status.answer.endswith(
-        "All at once, of what each has alone: c2 100% (100 to 100), c3 100% (100 to 100)."
+        "All at once, compared with alone: c2 100% (100–100%), c3 100% (100–100%)."
     )
 
 

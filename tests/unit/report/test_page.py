@@ -70,7 +70,7 @@ def outline(html: str) -> Outline:
 def test_the_answer_stands_on_top() -> None:
     text = " ".join("".join(outline(published_page()).text).replace("\xa0", " ").split())
     assert "cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB" in text
-    assert text.index("Retries happened only on jetson, from 3 GiB on") < text.index("22.11 ± 0.05 s")
+    assert text.index("Retries occurred only on jetson, from 3 GiB on") < text.index("22.11 ± 0.05 s")
 
 
 def test_one_class_is_told_by_the_setting_that_varies() -> None:
@@ -92,7 +92,7 @@ def test_one_class_is_told_by_the_setting_that_varies() -> None:
 
 def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
     run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
-    said = "All at once, phone has 60% of the band. Of what each has alone: phone 60%"
+    said = "All at once, phone gets 60% of the total throughput. Compared with alone: phone 60%"
     assert said in render([run], {})
     assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 
@@ -160,7 +160,7 @@ def test_a_run_without_a_number_is_a_page_too() -> None:
     running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
     failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
     text = "".join(outline(page([BenchmarkResult.model_validate(running)])).text)
-    assert "nothing is known at 1 MiB" in text.replace("\xa0", " ")
+    assert "There is too little data at 1 MiB" in text.replace("\xa0", " ")
     assert "No node is ready." in page([BenchmarkResult.model_validate(failed)])
 
 
@@ -259,7 +259,7 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
         for case, (server, size, number, state) in enumerate(places, start=1)
     ]
     html = page(results)
-    assert html.count("Other plots are left out") == 1
+    assert html.count("There are too many combinations") == 1
     assert html.count("<h4>Transfer time by file size and class: ") == 30
     assert html.count("<h4>Throughput by file size and class: ") == 24
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
@@ -268,11 +268,11 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
 def test_the_network_before_the_first_case_is_a_table() -> None:
     first, second, *_ = published()
     text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
-    assert "Network between them" in text
+    assert "Network between nodes" in text
     for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10%", "lte"):
         assert told in text, told
     assert "ServerUnreachable: no route: see network policies." in text
-    assert "Network between them" not in page([first, second])
+    assert "Network between nodes" not in page([first, second])
 
 
 def test_what_was_read_from_a_file_is_marked_as_recorded() -> None:

@@ -38,7 +38,7 @@ def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:
 
 
 def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
-    found = titled(pictures(papers.ratios()).main, "Messages a second by compression ratio and compression")
+    found = titled(pictures(papers.ratios()).main, "Messages per second by compression ratio and compression")
     assert [figure.chart.title.split(": ")[1] for figure in found] == ["10 kB", "100 kB"]
     assert found[0].chart.levels[0] == "10%"
     assert found[0].chart.axis == "Compression ratio (share left)"
@@ -59,7 +59,7 @@ def test_words_are_bars_and_never_joined_nor_logarithmic() -> None:
 def test_each_trial_stands_over_its_number() -> None:
     found = pictures(papers.access_networks()).trials
     assert [figure.chart.title for figure in found] == [
-        f"Messages a second over the trials: {size}" for size in ("1 KiB", "10 KiB", "100 KiB")
+        f"Messages per second over the trials: {size}" for size in ("1 KiB", "10 KiB", "100 KiB")
     ]
     assert found[0].chart.levels == tuple(map(str, range(1, 11)))
     assert [len(series.points) for series in found[0].chart.series] == [10] * 4
@@ -80,7 +80,7 @@ def test_a_message_takes_its_round_trip_and_decoding() -> None:
 
 
 def test_time_is_stacked_for_what_is_encoded_alone() -> None:
-    found = pictures(papers.ratios()).times
+    found = dict(pictures(papers.ratios()).sections)["Time of a message, by step"]
     assert [figure.chart.title for figure in found[:4]] == [
         "Time of a message by compression ratio and part: compression Gzip, 10 kB",
         "Time of its encoding and decoding by compression ratio and part: compression Gzip, 10 kB",
@@ -88,8 +88,8 @@ def test_time_is_stacked_for_what_is_encoded_alone() -> None:
         "Time of its encoding and decoding by compression ratio and part: compression Zstd, 10 kB",
     ]
     assert [series.name for series in found[0].chart.series] == ["compress", "transfer", "decompress"]
-    assert "Mean a message" in found[0].note
-    assert pictures(papers.deliveries()).times == ()
+    assert "Mean per message" in found[0].note
+    assert dict(pictures(papers.deliveries()).sections)["Time of a message, by step"] == ()
 
 
 def test_each_device_stands_alone_beside_all_at_once() -> None:
@@ -119,7 +119,7 @@ def test_a_client_s_rate_is_in_no_other_plot() -> None:
 
 def test_the_page_shows_the_pictures_before_the_tables() -> None:
     text = "".join(outline(page(papers.ratios())).text)
-    assert text.index("In pictures") < text.index("Where the time of a message goes (8)") < text.index("mean ± s.d.")
+    assert text.index("Figures") < text.index("Time of a message, by step (8)") < text.index("mean ± s.d.")
     assert "Trial by trial (18)" in text
 
 
@@ -178,6 +178,6 @@ def test_lines_never_fall_and_stay_within_the_plot(times: list[int]) -> None:
 def test_the_page_shows_them() -> None:
     html = page(three_classes())
     text = "".join(outline(html).text)
-    assert "How single observations are spread (3)" in text
+    assert "Distribution of single operations (3)" in text
     assert "Share that was at least as fast" in text
     assert len(plots(html)) == html.count('<details class="numbers">')

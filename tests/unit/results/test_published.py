@@ -135,7 +135,10 @@ def competitor(deviation: str) -> list[BenchmarkResult]:
 def test_a_bare_mean_never_decides() -> None:
     assert decided(*competitor("")) == decided()
     status = advise(PlacementAdviceSpec(client_class="user"), competitor(""), NOW)
-    assert "jetson: Published means without their number of trials and deviation decide nothing" in status.answer
+    assert (
+        "jetson: A published mean without its number of trials and standard deviation cannot be compared"
+        in status.answer
+    )
     assert decided(*competitor("1000000"))[0] == "jetson"
 
 

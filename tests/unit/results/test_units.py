@@ -83,7 +83,7 @@ def test_mean_deviation_and_interval_share_a_unit() -> None:
     assert show_with_deviation("durationNanoseconds", 22.106e9, 0.0523e9) == "22.11 ± 0.05 s"
     assert show_with_deviation("durationNanoseconds", 23e6, 4.83e6) == "23.00 ± 4.83 ms"
     assert show_with_deviation("durationNanoseconds", 5e9, None) == "5.00 s"
-    assert show_interval("durationNanoseconds", 1.05e9, 0.98e9, 1.1e9) == "1.05 s (0.98 to 1.10)"
+    assert show_interval("durationNanoseconds", 1.05e9, 0.98e9, 1.1e9) == "1.05 s (0.98–1.10)"
 
 
 def test_ticks_are_short() -> None:

@@ -1,6 +1,6 @@
-"""The answer to a PlacementAdvice, from the results that are there. Pure."""
+"""Answers a PlacementAdvice from the results that exist."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -36,11 +36,11 @@ from tierbench.stats.posterior import Prospect
 
 ANSWERED: Final = "Answered"
 ORDER_CHANGES: Final = "OrderChanges"
-_STRICT: Final = 0.01
-_LEAST_LOSS: Final = 0.0001
-_LONGEST: Final = 1024
-_LONGEST_MESSAGE: Final = 4096
-_MOST_CROSSOVERS: Final = 32
+_HIGH_CONFIDENCE: Final = 0.01
+_MIN_LOSS: Final = 0.0001
+_MAX_ANSWER: Final = 1024
+_MAX_MESSAGE: Final = 4096
+_MAX_CROSSOVERS: Final = 32
 _HOSTNAME: Final = "kubernetes.io/hostname"
 Tables = Sequence[tuple[Table, Sequence[LevelVerdict]]]
 
@@ -51,182 +51,196 @@ def advise(
     now: datetime,
     classes: Sequence[NodeClass] = (),
 ) -> PlacementAdviceStatus:
-    """The whole status, `observedGeneration` aside.
+    """Returns the status of an advice, without `observedGeneration`.
 
-    `results` are all that might be meant; those of runs before the newest tell whether runs contradict each other.
-    `classes` give the labels of the affinity; without them it names nodes. Conditions bear `now`.
+    `results` are all results in the namespace, as earlier runs show whether runs contradict each other. The affinity
+    has the selectors of `classes`. For a class that is not among them, it has the names of nodes. `now` is the
+    transition time of the conditions.
     """
-    known = list(results)
-    selection = select(spec, known)
+    every = list(results)
+    selection = select(spec, every)
     if len(selection.kinds) != 1:
-        return _nothing(*_why_nothing(spec, selection, known), now)
+        return _unanswered(*_why_no_results(spec, selection, every), now)
     kind = selection.kinds[0]
     there = {name for result in selection.results for name in result.status.statistics}
     quantity = quantity_of(objective_of(spec), kind, there)
-    wanted = workload_items(spec.workload)
+    items = workload_items(spec.workload)
     read = quantities_read(spec, kind, there)
     selection = selection.map_results(
         lambda results: tuple(with_derived_quantities(result, read) for result in results)
     )
-    choice = Choice(spec.choose, selection.results, frozenset(name for item in wanted for name in item.levels))
+    choice = Choice(spec.choose, selection.results, frozenset(name for item in items for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
-        return _nothing(*_why_no_ranking(choice), now)
-    told = selection.map_results(choice.relabel)
-    inquiry = AdviceContext(spec, choice, told, kind, quantity, wanted, group_by_workload(told.results, wanted))
+        return _unanswered(*_why_no_ranking(choice), now)
+    relabelled = selection.map_results(choice.relabel)
+    context = AdviceContext(
+        spec, choice, relabelled, kind, quantity, items, group_by_workload(relabelled.results, items)
+    )
     without = spec.choose if len(spec.choose) == 1 else ()
-    factors = summarize_factors(selection.results, quantity, wanted, inquiry.margin, without)
-    kept = _tables(inquiry)
-    tables = list(zip(kept, level_verdicts(kept, quantity, inquiry.margin), strict=True))
-    every = [crossover for table, found in tables for crossover in crossovers(table, found)]
-    found = tuple(every[:_MOST_CROSSOVERS])
-    best = next((item for item in inquiry.ranking if item.verdict is Verdict.BEST), None)
-    notes = caveats(inquiry)
+    factors = summarize_factors(selection.results, quantity, items, context.margin, without)
+    laid_out = _tables(context)
+    tables = list(zip(laid_out, level_verdicts(laid_out, quantity, context.margin), strict=True))
+    found = tuple(crossover for table, verdicts in tables for crossover in crossovers(table, verdicts))
+    found = found[:_MAX_CROSSOVERS]
+    best = next((item for item in context.ranking if item.verdict is Verdict.BEST), None)
+    notes = caveats(context)
     return PlacementAdviceStatus(
-        **_columns(inquiry, best, notes),
+        **_columns(context, best, notes),
         settings={} if best is None else _settings(choice.alternatives[best.name]),
-        answer=_answer(inquiry, tables),
-        estimand=inquiry.estimand if inquiry.comparison.ranked else "",
-        tipping_point="" if inquiry.tipping_point is None else percent(inquiry.tipping_point),
-        quantity=inquiry.quantity,
-        ranking=inquiry.ranking,
+        answer=_answer(context, tables),
+        estimand=context.estimand if context.comparison.ranked else "",
+        tipping_point="" if context.tipping_point is None else percent(context.tipping_point),
+        quantity=context.quantity,
+        ranking=context.ranking,
         crossovers=tuple(map(_level_crossover, found)),
-        node_affinity=None if best is None else _affinity(inquiry, best.name, classes),
+        node_affinity=None if best is None else _affinity(context, best.name, classes),
         effects=factor_effects(factors),
         knees=factor_knees(factors),
         caveats=notes,
-        next=next_measurements(inquiry, found),
-        conditions=(_answered(inquiry, best, now), _order_changes(tables, found, now)),
+        next=next_measurements(context, found),
+        conditions=(_answered(context, best, now), _order_changes(tables, found, now)),
     )
 
 
-def _why_nothing(
+def _why_no_results(
     spec: PlacementAdviceSpec, selection: Selection, results: Sequence[BenchmarkResult]
 ) -> tuple[str, str]:
+    """Returns the reason and the message of an advice whose selection has no results, or results of several kinds."""
     if selection.kinds:
         names = join_words(selection.kinds)
-        return "DifferentKinds", f"{names} measure different things: name benchmarks of one kind in spec.benchmarks."
+        message = f"{names} measure different quantities. Name benchmarks of one kind in spec.benchmarks."
+        return "DifferentKinds", message
     clients = sorted({result.spec.client.node_class for result in results})
-    there = f"there are some with clients on {join_words(clients)}" if clients else "there are none at all"
-    message = f"No result that is asked for has clients on {spec.client_class} ({there}): measure, or ask otherwise."
+    there = f"there are results with clients on {join_words(clients)}" if clients else "there are no results at all"
+    message = f"No selected result has clients on {spec.client_class}; {there}. Run a benchmark, or change the spec."
     return "NoResults", message
 
 
 def _why_no_ranking(choice: Choice) -> tuple[str, str]:
+    """Returns the reason and the message of an advice that has no alternatives, or too many."""
     number = len(choice.alternatives)
     if number:
-        message = f"There are {number} alternatives, and {MOST_ALTERNATIVES} can be ranked: choose among fewer things."
+        message = (
+            f"There are {number} alternatives, but at most {MOST_ALTERNATIVES} can be ranked. Choose less at once."
+        )
         return "TooManyAlternatives", message
     there = {name for result in choice.results for name in levels_and_parameters(result)}
     known = [Dimension.NODE_CLASS, *(name for name in Dimension if name in there)]
-    message = f"No result says anything of {join_words(choice.dimensions, 'or')}: choose among {join_words(known)}."
+    message = f"No result has {join_words(choice.dimensions, 'or')}. You can choose {join_words(known, 'or')}."
     return "NothingToChoose", message
 
 
-def _nothing(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
-    unknown = _condition(ORDER_CHANGES, False, reason, "Not known.", now)
+def _unanswered(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
+    unknown = _condition(ORDER_CHANGES, False, reason, "Unknown, as there is no answer.", now)
     return PlacementAdviceStatus(
         answer=message, conditions=(_condition(ANSWERED, False, reason, message, now), unknown)
     )
 
 
-def _tables(inquiry: AdviceContext) -> tuple[Table, ...]:
-    """The results along the factor with the most levels; of the others those that the workload names."""
-    every = ResultSet(inquiry.selection.results)
-    held: Mapping[str, set[str]] = {}
-    for item in inquiry.wanted:
-        held = {name: {canonical_level(level)} | held.get(name, set()) for name, level in item.levels.items()}
-    free = {name: levels for name, levels in held.items() if name != every.row_factor}
+def _tables(context: AdviceContext) -> tuple[Table, ...]:
+    """Returns the results along the factor with the most levels, at the levels of other factors that are asked for."""
+    every = ResultSet(context.selection.results)
+    wanted: dict[str, set[str]] = {}
+    for item in context.items:
+        for name, level in item.levels.items():
+            if name != every.row_factor:
+                wanted.setdefault(name, set()).add(canonical_level(level))
     kept = [
         result
         for result in every.results
-        if all(canonical_level(levels_and_parameters(result).get(name, "")) in levels for name, levels in free.items())
+        if all(
+            canonical_level(levels_and_parameters(result).get(name, "")) in levels for name, levels in wanted.items()
+        )
     ]
     return ResultSet(tuple(kept)).tables
 
 
-def _columns(inquiry: AdviceContext, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
-    ranked = inquiry.comparison.ranked
-    known = len(ranked) > 1 and inquiry.quantity != RETRIES
-    loss = {"expected_loss": _loss(inquiry.comparison.prospects[ranked[0]])} if known else {}
+def _columns(context: AdviceContext, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+    """Returns the fields that `kubectl get` shows."""
+    ranked = context.comparison.ranked
+    has_loss = len(ranked) > 1 and context.quantity != RETRIES
+    loss = {"expected_loss": _loss(context.comparison.prospects[ranked[0]])} if has_loss else {}
     if best is None:
         return {**loss}
     second = next((name for name in ranked if name != best.name), "")
-    share = inquiry.margin_between(best.name, second) if second else None
+    share = context.margin_between(best.name, second) if second else None
     return {
         **loss,
         "best": best.name,
         "runner_up": second,
         "margin": percent(share) if second else "",
-        "confidence": _confidence(inquiry, second, notes),
+        "confidence": _confidence(context, second, notes),
     }
 
 
-def _confidence(inquiry: AdviceContext, second: str, notes: Sequence[Note]) -> Confidence:
+def _confidence(context: AdviceContext, second: str, notes: Sequence[Note]) -> Confidence:
     if any(note.reason in MISLEADING for note in notes):
         return Confidence.LOW
-    return Confidence.HIGH if second and inquiry.comparison.error_probability <= _STRICT else Confidence.MODERATE
+    is_high = second and context.comparison.error_probability <= _HIGH_CONFIDENCE
+    return Confidence.HIGH if is_high else Confidence.MODERATE
 
 
-def _answer(inquiry: AdviceContext, tables: Tables) -> str:
-    """The verdict, who is ahead where, and where retries happened; what does not fit is left out."""
-    text = _verdict(inquiry)
-    parts = [describe_tables(tables), *(describe_retries(table) for table, _ in tables if len(tables) == 1)]
-    for part in parts:
-        if len(text) + len(part) < _LONGEST:
+def _answer(context: AdviceContext, tables: Tables) -> str:
+    """Returns the verdict, the leaders at each level, and the retries, as far as they fit into the field."""
+    text = _verdict(context)
+    retries = describe_retries(tables[0][0]) if len(tables) == 1 else ""
+    for part in filter(None, (describe_tables(tables), retries)):
+        if len(text) + len(part) < _MAX_ANSWER:
             text = f"{text} {part}"
-    return text[:_LONGEST]
+    return text[:_MAX_ANSWER]
 
 
-def _verdict(inquiry: AdviceContext) -> str:
-    ranking = inquiry.ranking
-    of = f"for {inquiry.workload_text}, by {title(inquiry.quantity).lower()}"
+def _verdict(context: AdviceContext) -> str:
+    ranking = context.ranking
+    basis = f"for {context.workload_text}, by {title(context.quantity).lower()}"
     best = next((item for item in ranking if item.verdict is Verdict.BEST), None)
     if best is not None:
-        return f"{best.name} is best {of}: {best.message}{inquiry.scope_note}{_odds(inquiry, best.name)}"
-    none = f"No {inquiry.choice.noun} is"
-    if inquiry.blocker is not None:
-        return f"{none} best {of}: {inquiry.blocker.message}"
+        return f"{best.name} is best {basis}: {best.message}{context.scope_note}{_prospect(context, best.name)}"
+    none = f"No {context.choice.noun} is"
+    if context.blocker is not None:
+        return f"{none} best {basis}: {context.blocker.message}"
     equal = [item.name for item in ranking if item.verdict is Verdict.EQUAL]
     if equal:
-        return f"{join_words(equal)} are equal within {percent(inquiry.margin)} {of}.{_odds(inquiry, equal[0])}"
+        prospect = _prospect(context, equal[0])
+        return f"{join_words(equal)} are equal within {percent(context.margin)} {basis}.{prospect}"
     first = ranking[0]
     if first.verdict is Verdict.NOT_KNOWN:
-        return f"{none} shown to be best {of}. {first.name}: {first.message}{_odds(inquiry, first.name)}"
-    return f"{none} best {of}: {' '.join(f'{item.name}: {item.message}' for item in ranking)}"
+        return f"{none} shown to be best {basis}. {first.name}: {first.message}{_prospect(context, first.name)}"
+    return f"{none} best {basis}: {' '.join(f'{item.name}: {item.message}' for item in ranking)}"
 
 
-def _odds(inquiry: AdviceContext, name: str) -> str:
-    """How likely one is best, and what it is expected to cost to follow it."""
-    if name not in inquiry.comparison.ranked or len(inquiry.comparison.ranked) == 1:
+def _prospect(context: AdviceContext, name: str) -> str:
+    """Returns a sentence with the probability that an alternative is best, and the expected loss of choosing it."""
+    if name not in context.comparison.ranked or len(context.comparison.ranked) == 1:
         return ""
-    found = inquiry.comparison.prospects[name]
-    likely = f"{min(100 * found.best, 99.9):.3g}%"
-    assumed = ", if nodes differ as they usually do" if inquiry.comparison.one_node else ""
-    loss = "" if inquiry.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(found)}"
-    return f" It is the best {inquiry.choice.noun} with a probability of {likely}{loss}{assumed}."
+    prospect = context.comparison.prospects[name]
+    probability = f"{min(100 * prospect.best, 99.9):.3g}%"
+    assumption = ", if nodes differ as they usually do" if context.comparison.one_node else ""
+    loss = "" if context.quantity == RETRIES else f"; the expected loss of choosing it is {_loss(prospect)}"
+    return f" It is the best {context.choice.noun} with a probability of {probability}{loss}{assumption}."
 
 
-def _loss(found: Prospect) -> str:
-    return percent(found.loss) if found.loss >= _LEAST_LOSS else f"< {percent(_LEAST_LOSS)}"
+def _loss(prospect: Prospect) -> str:
+    return percent(prospect.loss) if prospect.loss >= _MIN_LOSS else f"< {percent(_MIN_LOSS)}"
 
 
-def _answered(inquiry: AdviceContext, best: Ranked | None, now: datetime) -> Condition:
-    reason = inquiry.ranking[0].reason if inquiry.ranking else "NotMeasured"
-    if best is None and inquiry.ranking[0].verdict is Verdict.INFEASIBLE:
+def _answered(context: AdviceContext, best: Ranked | None, now: datetime) -> Condition:
+    reason = context.ranking[0].reason if context.ranking else "NotMeasured"
+    if best is None and context.ranking[0].verdict is Verdict.INFEASIBLE:
         reason = "NoneFeasible"
-    return _condition(ANSWERED, best is not None, reason, _verdict(inquiry)[:_LONGEST_MESSAGE], now)
+    return _condition(ANSWERED, best is not None, reason, _verdict(context)[:_MAX_MESSAGE], now)
 
 
 def _order_changes(tables: Tables, found: Sequence[Crossover], now: datetime) -> Condition:
     if found:
         message = " ".join(_sentence(crossover, len(tables) > 1) for crossover in found)
-        return _condition(ORDER_CHANGES, True, "Crossovers", message[:_LONGEST_MESSAGE], now)
-    return _condition(ORDER_CHANGES, False, "NoneInRange", "None is shown in the measured range.", now)
+        return _condition(ORDER_CHANGES, True, "Crossovers", message[:_MAX_MESSAGE], now)
+    return _condition(ORDER_CHANGES, False, "NoneInRange", "No crossover is shown in the measured range.", now)
 
 
-def _sentence(crossover: Crossover, say_held: bool) -> str:
+def _sentence(crossover: Crossover, with_held: bool) -> str:
     held = ", ".join(f"{name} {level}" for name, level in crossover.held.items())
-    return f"{held}: {crossover}" if say_held and held else str(crossover)
+    return f"{held}: {crossover}" if with_held and held else str(crossover)
 
 
 def _level_crossover(crossover: Crossover) -> LevelCrossover:
@@ -241,21 +255,23 @@ def _level_crossover(crossover: Crossover) -> LevelCrossover:
     )
 
 
-def _settings(chosen: Settings) -> dict[str, str]:
-    return {name: level for name, level in chosen.items() if name != Dimension.NODE_CLASS}
+def _settings(settings: Settings) -> dict[str, str]:
+    """Returns the settings of an alternative without its node class."""
+    return {name: level for name, level in settings.items() if name != Dimension.NODE_CLASS}
 
 
-def _affinity(inquiry: AdviceContext, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
-    node_class = inquiry.choice.alternatives[name].get(Dimension.NODE_CLASS)
+def _affinity(context: AdviceContext, name: str, classes: Sequence[NodeClass]) -> NodeAffinity | None:
+    """Returns the affinity to the nodes of an alternative; None if it has no node class or no node."""
+    node_class = context.choice.alternatives[name].get(Dimension.NODE_CLASS)
     if node_class is None:
         return None
-    nodes = sorted({result.spec.server.node for result in inquiry.measured.results_of(name)} - {""})
-    chosen = next((item.spec.node_selector for item in classes if item.metadata.name == node_class), None)
-    if chosen is not None:
+    nodes = sorted({result.spec.server.node for result in context.measured.results_of(name)} - {""})
+    selector = next((item.spec.node_selector for item in classes if item.metadata.name == node_class), None)
+    if selector is not None:
         requirements = [
             NodeRequirement(key=key, operator=SelectorOperator.IN, values=(value,))
-            for key, value in chosen.match_labels.items()
-        ] + [NodeRequirement.model_validate(each.model_dump()) for each in chosen.match_expressions]
+            for key, value in selector.match_labels.items()
+        ] + [NodeRequirement.model_validate(each.model_dump()) for each in selector.match_expressions]
     elif nodes:
         requirements = [NodeRequirement(key=_HOSTNAME, operator=SelectorOperator.IN, values=tuple(nodes))]
     else:

@@ -1,4 +1,4 @@
-"""The answer of a run in words, whatever it compares. Pure."""
+"""The answer of a run in words: which alternative is ahead at which levels, and where retries occurred."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -9,111 +9,111 @@ from tierbench.advice.leaders import LevelRange, LevelVerdict, level_ranges, lev
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, Table, describe_rows
 from tierbench.kinds.registry import kind_of
-from tierbench.results.units import describe_level, join_words, percent
+from tierbench.results.units import DASH, describe_level, join_words, percent
 from tierbench.stats.posterior import Relation
 
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"
 INCONCLUSIVE: Final = "inconclusive"
 LONGEST_BEST: Final = 32
-_HANDFUL: Final = 3
+_MAX_STATEMENTS: Final = 3
 
 
 def has_alternatives(run: RunResults) -> bool:
-    """Whether there is more than one class or setting, so that one can be ahead."""
+    """Returns whether a run compares several classes or settings."""
     return len(relabelled_run(run).classes) > 1
 
 
 def kind_answers(run: RunResults) -> tuple[str, ...]:
-    """What a run answers beside who is ahead, by its kind of benchmark."""
+    """Returns the sentences that only this kind of benchmark adds to the answer of a run."""
     return kind_of(run.benchmark.kind).report.answers(run)
 
 
 def answer(run: RunResults) -> tuple[str, ...]:
-    """Who is ahead where; of one class and setting, what its kind of benchmark answers beside that, or else what the
-    factors cost."""
+    """Returns the answer of a run, one sentence each.
+
+    With alternatives it says which one is ahead at which levels. With one class and one setting it is what the kind of
+    benchmark answers, or else the largest effects of factors.
+    """
     own = kind_answers(run)
     if has_alternatives(run):
         return (describe_run(relabelled_run(run)), *own)
-    return own or tuple(factor_statements(summarize_run(run))[:_HANDFUL]) or (describe_run(run),)
+    return own or tuple(factor_statements(summarize_run(run))[:_MAX_STATEMENTS]) or (describe_run(run),)
 
 
 def best_or_reason(run: RunResults) -> str:
-    """The answer in a word or two: the best alternative, or why there is none; nothing where only one was measured.
+    """Returns the best alternative of a run, or why there is none; empty if only one alternative was measured.
 
-    The best one is shown to be better at one level at least, and leads at all others. It depends where that holds for
-    some levels only.
+    The best alternative is shown to be better at one level at least, and is ahead or equal at all others. If this holds
+    for some levels only, the answer is DEPENDS.
     """
     if not has_alternatives(run):
         return ""
-    every = [standing for found in run_level_verdicts(relabelled_run(run)) for standing in found]
-    better = {each.best for each in every if _is_compared(each) and each.outcome is Relation.BETTER}
+    verdicts = [verdict for of_table in run_level_verdicts(relabelled_run(run)) for verdict in of_table]
+    better = {each.best for each in verdicts if each.is_comparison and each.relation is Relation.BETTER}
     if not better:
-        equal = all(_is_compared(each) and each.outcome is Relation.EQUAL for each in every)
-        return EQUAL if every and equal else INCONCLUSIVE
+        equal = all(each.is_comparison and each.relation is Relation.EQUAL for each in verdicts)
+        return EQUAL if verdicts and equal else INCONCLUSIVE
     name = min(better)
-    if not all(_leads(name, each) for each in every):
+    if not all(_leads(name, each) for each in verdicts):
         return DEPENDS
     return name if len(name) <= LONGEST_BEST else f"{name[: LONGEST_BEST - 1]}…"
 
 
-def _is_compared(standing: LevelVerdict) -> bool:
-    return bool(standing.leaders) and not standing.only_one
-
-
-def _leads(name: str, standing: LevelVerdict) -> bool:
-    """Whether an alternative is ahead at a level, or equal to the others that are."""
-    if standing.outcome is Relation.EQUAL:
-        return _is_compared(standing) and name in standing.leaders
-    return _is_compared(standing) and standing.outcome is not Relation.UNKNOWN and name == standing.best
-
-
-def describe_table(table: Table, found: Sequence[LevelVerdict]) -> str:
-    """Who is ahead where, in one sentence, from the standings of the table."""
-    parts = [
-        _describe_range(stretch, describe_rows(table, [standing.level for standing in stretch.verdicts]))
-        for stretch in level_ranges(found)
-    ]
-    if not parts:
-        return "Nothing is measured yet."
-    nodes = any(standing.one_node and not standing.only_one for standing in found)
-    return f"{'On the nodes measured, ' if nodes else ''}{'; '.join(parts)}."
+def _leads(name: str, verdict: LevelVerdict) -> bool:
+    """Returns whether an alternative is ahead at a level, or equal to the others that are."""
+    if verdict.relation is Relation.EQUAL:
+        return verdict.is_comparison and name in verdict.leaders
+    return verdict.is_comparison and verdict.relation is not Relation.UNKNOWN and name == verdict.best
 
 
 def describe_run(run: RunResults) -> str:
-    """The same for all tables of a run."""
+    """Returns which alternative is ahead at which levels, over all tables of a run."""
     return describe_tables(list(zip(run.tables, run_level_verdicts(run), strict=True)))
 
 
 def run_level_verdicts(run: RunResults) -> list[tuple[LevelVerdict, ...]]:
-    """Who is ahead at each level of each table of a run."""
+    """Returns the verdict on each level of each table of a run."""
     return level_verdicts(run.tables, next(iter(measured_quantities(run)), ""))
 
 
 def describe_tables(tables: Sequence[tuple[Table, Sequence[LevelVerdict]]]) -> str:
-    """The same for several tables: what is held is said where there is more than one."""
-    factor_statements = [(_held(table), describe_table(table, found)) for table, found in tables]
-    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in factor_statements)
+    """Returns one sentence per table. If there are several, each begins with the levels that are held fixed."""
+    sentences = [(_held_levels(table), describe_table(table, verdicts)) for table, verdicts in tables]
+    return " ".join(sentence if len(tables) == 1 else f"{held}: {sentence}" for held, sentence in sentences)
 
 
-def _held(table: Table) -> str:
-    words = ", ".join(describe_level(name, level) for name, level in table.held.items())
-    return words[:1].upper() + words[1:]
+def _held_levels(table: Table) -> str:
+    text = ", ".join(describe_level(name, level) for name, level in table.held.items())
+    return text[:1].upper() + text[1:]
 
 
-def _describe_range(stretch: LevelRange, place: str) -> str:
-    if not stretch.leaders:
-        return f"nothing is known {place}"
-    who, first = join_words(stretch.leaders), stretch.verdicts[0]
-    if stretch.only_one:
-        return f"only {who} is measured {place}"
-    if stretch.outcome is Relation.EQUAL:
-        return f"{who} are equal within {percent(first.smallest_margin)} {place}"
-    if stretch.outcome is Relation.AHEAD:
-        return f"{who} is ahead {place}, perhaps by less than {percent(first.smallest_margin)}"
-    if stretch.outcome is Relation.UNKNOWN:
-        return f"it is not known which of {who} is ahead {place}"
-    return f"{who} is ahead {place}{_describe_margins(stretch.margins)}"
+def describe_table(table: Table, verdicts: Sequence[LevelVerdict]) -> str:
+    """Returns a sentence that says which alternative is ahead at which levels of a table."""
+    clauses = [
+        _describe_range(each, describe_rows(table, [verdict.level for verdict in each.verdicts]))
+        for each in level_ranges(verdicts)
+    ]
+    if not clauses:
+        return "Nothing is measured yet."
+    nodes = any(verdict.one_node and not verdict.only_one for verdict in verdicts)
+    text = f"{'on the nodes measured, ' if nodes else ''}{'; '.join(clauses)}."
+    return text if text.startswith(verdicts[0].leaders) else f"{text[:1].upper()}{text[1:]}"
+
+
+def _describe_range(found: LevelRange, place: str) -> str:
+    if not found.leaders:
+        return f"there is too little data {place}"
+    names, margin = join_words(found.leaders), percent(found.verdicts[0].smallest_margin)
+    if found.only_one:
+        return f"only {names} is measured {place}"
+    if found.relation is Relation.EQUAL:
+        return f"{names} are equal within {margin} {place}"
+    if found.relation is Relation.AHEAD:
+        return f"{names} is ahead {place}, perhaps by less than {margin}"
+    if found.relation is Relation.UNKNOWN:
+        return f"the difference between {names} is inconclusive {place}"
+    return f"{names} is ahead {place}{_describe_margins(found.margins)}"
 
 
 def _describe_margins(margins: Sequence[float]) -> str:
@@ -123,43 +123,36 @@ def _describe_margins(margins: Sequence[float]) -> str:
     return f", by {low}%" if low == high else f", by {low}–{high}%"
 
 
-def short_verdict(standing: LevelVerdict, quantity: str) -> str:
-    """Who is ahead at one level, as short as a table wants it."""
-    if not standing.leaders:
-        return "–"
-    if standing.only_one:
-        return f"only {standing.best}"
-    if standing.outcome is Relation.EQUAL:
-        return f"equal: {join_words(standing.leaders)}"
-    if standing.outcome is Relation.UNKNOWN:
-        return f"not known: {join_words(standing.leaders, 'or')}"
+def short_verdict(verdict: LevelVerdict, quantity: str) -> str:
+    """Returns which alternative is ahead at one level, short enough for a table."""
+    if not verdict.leaders:
+        return DASH
+    if verdict.only_one:
+        return f"only {verdict.best}"
+    if verdict.relation is Relation.EQUAL:
+        return f"equal: {join_words(verdict.leaders)}"
+    if verdict.relation is Relation.UNKNOWN:
+        return f"inconclusive: {join_words(verdict.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
-    perhaps = "perhaps " if standing.outcome is Relation.AHEAD else ""
-    return f"{perhaps}{standing.best}, {sign}{round((standing.margin or 0) * 100)}%"
+    perhaps = "perhaps " if verdict.relation is Relation.AHEAD else ""
+    return f"{perhaps}{verdict.best}, {sign}{round((verdict.margin or 0) * 100)}%"
 
 
 def describe_retries(table: Table) -> str:
-    """Where something had to be tried again, and whether messages were lost, in a sentence each."""
+    """Returns where retries occurred, and what the kind of benchmark says about losses."""
     measured = [name for name in table.columns if any(table.cell(row, name).has_retry_counts for row in table.rows)]
     if not measured:
-        return "Of retries nothing is known."
-    hit = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
-    concerned = [name for name in measured if hit[name]]
-    if not concerned:
-        return f"No retries.{_losses(table)}"
-    total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in concerned}
-    places = [f"on {name}, {_describe_places(table, hit[name])} ({total[name]} in all)" for name in concerned]
-    only = " only" if len(concerned) < len(measured) else ""
-    return f"Retries happened{only} {join_words(places)}.{_losses(table)}"
-
-
-def _losses(table: Table) -> str:
-    """Of brokers: whether every message arrived."""
-    lost = {name: sum(table.cell(row, name).lost or 0 for row in table.rows) for name in table.columns}
-    if all(table.cell(row, name).lost is None for row in table.rows for name in table.columns):
-        return ""
-    places = [f"{number} on {name}" for name, number in lost.items() if number]
-    return f" Messages were lost: {join_words(places)}." if places else " Every message arrived."
+        return "No retry data."
+    rows = {name: [row for row in table.rows if table.cell(row, name).retries] for name in measured}
+    retried = [name for name in measured if rows[name]]
+    result = next(result for cell in table.cells.values() for result in cell.results)
+    losses = kind_of(result.spec.benchmark.kind).report.losses(table)
+    if not retried:
+        return " ".join(filter(None, ("No retries.", losses)))
+    total = {name: sum(table.cell(row, name).retries for row in table.rows) for name in retried}
+    places = [f"on {name}, {_describe_places(table, rows[name])} ({total[name]} in total)" for name in retried]
+    only = " only" if len(retried) < len(measured) else ""
+    return " ".join(filter(None, (f"Retries occurred{only} {join_words(places)}.", losses)))
 
 
 def _describe_places(table: Table, levels: Sequence[str]) -> str:

@@ -1,11 +1,12 @@
-"""What to keep in mind with an advice, and what to measure to be surer."""
+"""The caveats of an advice, and what to measure to make it more certain."""
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from math import expm1
 from typing import Final
 
 from tierbench.advice.leaders import Crossover
-from tierbench.advice.posterior import Comparison, pairs
+from tierbench.advice.posterior import Comparison
 from tierbench.advice.ranking import HARMLESS, AdviceContext, cost_sign
 from tierbench.api.advice_answer import Verdict
 from tierbench.api.result import Note
@@ -24,207 +25,210 @@ MISLEADING: Final = frozenset(
         "NetworkBound",
     }
 )
-"""Caveats with which an answer may mislead."""
+"""The caveats with which the confidence of an answer is low."""
 _WIDE: Final = 2.0
-_FEW: Final = 3
-_HALF: Final = 0.5
+_MAX_NAMED: Final = 3
+_MAX_NEXT: Final = 16
+_MAX_MESSAGE: Final = 512
 
 
-def caveats(inquiry: AdviceContext) -> tuple[Note, ...]:
-    """How far the answer carries."""
-    found = (
-        _one_node(inquiry),
-        _not_valid(inquiry),
-        _cut_short(inquiry),
-        _medians(inquiry),
-        _nodes(inquiry),
-        _limits(inquiry),
-        _one_client(inquiry),
-        _network(inquiry),
-        _combinations(inquiry),
-        _without_workload(inquiry),
+def caveats(context: AdviceContext) -> tuple[Note, ...]:
+    """Returns what limits the answer or may distort it."""
+    rules = (
+        _one_node,
+        _not_valid,
+        _cut_short,
+        _medians_disagree,
+        _nodes_differ,
+        _near_limits,
+        _one_client_node,
+        _network_bound,
+        _left_out_levels,
+        _no_workload,
     )
-    return tuple(note for notes in found for note in notes)
+    return tuple(note for rule in rules for note in rule(context))
 
 
-def _one_node(inquiry: AdviceContext) -> Iterator[Note]:
-    single = _single(inquiry)
+def _note(reason: str, message: str) -> Note:
+    return Note(reason=reason, message=message[:_MAX_MESSAGE])
+
+
+def _one_node(context: AdviceContext) -> Iterator[Note]:
+    single = _single_node_names(context)
     if single:
-        each = " each" * (len(single) > 1)
-        carries = "nodes are compared, not yet classes" if inquiry.choice.of_classes else "others may tell otherwise"
-        message = f"One node stands for {join_words(single)}{each}: {carries}.{inquiry.scope_note}"
-        yield Note(reason="OneNode", message=message[:512])
+        verb, each = ("were", " each") if len(single) > 1 else ("was", "")
+        what = "the comparison is between nodes, not classes" if context.choice.of_classes else "other nodes may differ"
+        text = f"{join_words(single)} {verb} measured on one node{each}: {what}.{context.scope_note}"
+        yield _note("OneNode", text)
 
 
-def _single(inquiry: AdviceContext) -> list[str]:
-    """The classes that stand on one node, those that break a constraint among them."""
-    judged = inquiry.judgements
+def _single_node_names(context: AdviceContext) -> list[str]:
+    """Returns the alternatives that were measured on one node, including those that violate a constraint."""
+    judgements = context.judgements
     return [
         name
-        for name, known in inquiry.posteriors.items()
-        if known.nodes == 1 and (name in inquiry.comparable or judged[name].verdict is Verdict.INFEASIBLE)
+        for name, posterior in context.posteriors.items()
+        if posterior.nodes == 1 and (name in context.comparable or judgements[name].verdict is Verdict.INFEASIBLE)
     ]
 
 
-def _not_valid(inquiry: AdviceContext) -> Iterator[Note]:
-    used = [result for name in inquiry.measured.cells for result in inquiry.measured.results_of(name)]
-    reasons = sorted({note.reason for result in used for note in result.status.invalid} - HARMLESS)
-    spoiled = sum(any(note.reason in reasons for note in result.status.invalid) for result in used)
-    if spoiled:
-        yield Note(
-            reason="NotValid", message=f"{spoiled} of {len(used)} results may be spoiled: {join_words(reasons)}."[:512]
-        )
+def _not_valid(context: AdviceContext) -> Iterator[Note]:
+    results = [result for name in context.measured.cells for result in context.measured.results_of(name)]
+    reasons = sorted({note.reason for result in results for note in result.status.invalid} - HARMLESS)
+    invalid = sum(any(note.reason in reasons for note in result.status.invalid) for result in results)
+    if invalid:
+        yield _note("NotValid", f"{invalid} of {len(results)} results may be distorted: {join_words(reasons)}.")
 
 
-def _cut_short(inquiry: AdviceContext) -> Iterator[Note]:
-    for name in inquiry.comparable:
-        if inquiry.posteriors[name].cut_short:
-            used = [result for result in inquiry.measured.results_of(name) if result.status.counts.completed]
-            completed = sum(result.status.counts.completed for result in used)
-            asked = sum(result.spec.trials for result in used)
-            message = (
-                f"{asked - completed} of {asked} trials on {name} failed or were cut off, perhaps the longest: its "
-                "value is a bound, and it may be shown to be worse, but not to be better."
+def _cut_short(context: AdviceContext) -> Iterator[Note]:
+    for name in context.comparable:
+        if context.posteriors[name].cut_short:
+            results = [result for result in context.measured.results_of(name) if result.status.counts.completed]
+            completed = sum(result.status.counts.completed for result in results)
+            trials = sum(result.spec.trials for result in results)
+            yield _note(
+                "CutShort",
+                f"{trials - completed} of {trials} trials on {name} failed or were cut off, perhaps the slowest ones. "
+                "Its value is a bound: it can be shown to be worse, but not to be better.",
             )
-            yield Note(reason="CutShort", message=message[:512])
 
 
-def _medians(inquiry: AdviceContext) -> Iterator[Note]:
-    contest = inquiry.comparison
-    known = {name: inquiry.measured.median(name, inquiry.quantity) for name in inquiry.comparable}
-    for first, second in pairs(inquiry.comparable):
-        winner, loser = (first, second) if contest.beats(first, second) else (second, first)
-        ahead, behind = known[winner], known[loser]
-        if ahead is None or behind is None or not contest.beats(winner, loser):
+def _medians_disagree(context: AdviceContext) -> Iterator[Note]:
+    comparison = context.comparison
+    medians = {name: context.measured.median(name, context.quantity) for name in context.comparable}
+    for first, second in combinations(context.comparable, 2):
+        winner, loser = (first, second) if comparison.beats(first, second) else (second, first)
+        ahead, behind = medians[winner], medians[loser]
+        if ahead is None or behind is None or not comparison.beats(winner, loser):
             continue
-        if cost_sign(inquiry) * (behind - ahead) < 0:
-            message = f"By the means {winner} is ahead of {loser}, by the medians it is behind: a few trials decide."
-            yield Note(reason="MediansDisagree", message=message[:512])
+        if cost_sign(context) * (behind - ahead) < 0:
+            yield _note(
+                "MediansDisagree",
+                f"By the means, {winner} is ahead of {loser}; by the medians, it is behind. A few trials decide.",
+            )
 
 
-def _nodes(inquiry: AdviceContext) -> Iterator[Note]:
-    """Nodes of a class that differ more than the classes do."""
-    ranked = inquiry.comparison.ranked
-    if len(ranked) == 1 or not inquiry.choice.of_classes:
+def _nodes_differ(context: AdviceContext) -> Iterator[Note]:
+    """Yields a note for each class whose nodes differ more than the classes do."""
+    ranked = context.comparison.ranked
+    if len(ranked) == 1 or not context.choice.of_classes:
         return
     for name in ranked:
-        nodes = Comparison(inquiry.quantity, inquiry.measured.nodes(name, inquiry.quantity), inquiry.margin)
+        posteriors = context.measured.node_posteriors(name, context.quantity)
+        nodes = Comparison(context.quantity, posteriors, context.margin)
         other = ranked[0] if name != ranked[0] else ranked[1]
-        between = abs(inquiry.comparison.difference(name, other).centre)
-        apart = {
-            pair: abs(nodes.difference(*pair).centre)
-            for pair in pairs(nodes.ranked)
-            if nodes.beats(*pair) and abs(nodes.difference(*pair).centre) > between
+        between = abs(context.comparison.difference(name, other).centre)
+        differences = {
+            pair: abs(nodes.difference(*pair).centre) for pair in combinations(nodes.ranked, 2) if nodes.beats(*pair)
         }
-        if apart:
-            widest = max(apart, key=lambda pair: apart[pair])
-            message = (
-                f"{join_words(sorted(widest))}, both {name}, differ by {percent(-expm1(-apart[widest]))}, more than "
-                f"{name} and {other} do: see what is different about them, or make two classes of them."
+        widest = max(differences, key=lambda pair: differences[pair], default=None)
+        if widest is not None and differences[widest] > between:
+            share = percent(-expm1(-differences[widest]))
+            yield _note(
+                "NodesDiffer",
+                f"{join_words(sorted(widest))}, both {name}, differ by {share}, more than {name} and {other} do. "
+                "Find the cause, or make two classes of them.",
             )
-            yield Note(reason="NodesDiffer", message=message[:512])
 
 
-def _limits(inquiry: AdviceContext) -> Iterator[Note]:
-    for name, found in inquiry.breaches.items():
-        unsure = next((breach for breach in found if breach.uncertain), None)
-        if unsure is not None:
-            message = f"{name} is near a limit, and more trials could change on which side: {unsure.message}"
-            yield Note(reason="LimitUnsure", message=message[:512])
+def _near_limits(context: AdviceContext) -> Iterator[Note]:
+    for name, found in context.violations.items():
+        uncertain = next((violation for violation in found if violation.uncertain), None)
+        if uncertain is not None:
+            message = f"{name} is near a limit, and more trials may change the result: {uncertain.message}"
+            yield _note("LimitUnsure", message)
 
 
-def _one_client(inquiry: AdviceContext) -> Iterator[Note]:
-    """The servers' nodes may be many: what they are measured from is a class, too."""
-    used = [result.spec for name in inquiry.comparable for result in inquiry.measured.results_of(name)]
-    nodes = {place.node for spec in used for place in (spec.client, *spec.clients) if place.node}
+def _one_client_node(context: AdviceContext) -> Iterator[Note]:
+    specs = [result.spec for name in context.comparable for result in context.measured.results_of(name)]
+    nodes = {facts.node for spec in specs for facts in (spec.client, *spec.clients) if facts.node}
     if len(nodes) == 1:
-        message = f"All was measured from {min(nodes)}: one node stands for {used[0].client.node_class}, the clients."
-        yield Note(reason="OneClientNode", message=message[:512])
+        message = f"All results were measured from {min(nodes)}, the only node of the client class "
+        yield _note("OneClientNode", f"{message}{specs[0].client.node_class}.")
 
 
-def _network(inquiry: AdviceContext) -> Iterator[Note]:
-    """Classes whose network was the limit: then that is what was compared."""
-    for name in inquiry.comparable:
-        used = inquiry.measured.results_of(name)
-        bound = sum(any(fact.reason == "NetworkBound" for fact in result.status.facts) for result in used)
+def _network_bound(context: AdviceContext) -> Iterator[Note]:
+    for name in context.comparable:
+        results = context.measured.results_of(name)
+        bound = sum(any(fact.reason == "NetworkBound" for fact in result.status.facts) for result in results)
         if bound:
-            message = (
-                f"In {bound} of {len(used)} results of {name} the network was the limit: its nodes may be faster than "
-                "these numbers, and another network would change them."
+            yield _note(
+                "NetworkBound",
+                f"The network was the limit in {bound} of {len(results)} results of {name}. Its nodes may be faster, "
+                "and another network would change the results.",
             )
-            yield Note(reason="NetworkBound", message=message[:512])
 
 
-def _combinations(inquiry: AdviceContext) -> Iterator[Note]:
-    for name, lacking in inquiry.measured.left_out.items():
-        levels = [", ".join(describe_level(factor, level) for factor, level in each) for each in lacking[:_FEW]]
-        more = f" and {len(lacking) - _FEW} more" if len(lacking) > _FEW else ""
-        message = f"{name} has nothing at {'; '.join(levels)}{more}: what others have there is left out."
-        yield Note(reason="LevelsLeftOut", message=message[:512])
+def _left_out_levels(context: AdviceContext) -> Iterator[Note]:
+    for name, lacking in context.measured.left_out.items():
+        levels = [", ".join(describe_level(factor, level) for factor, level in each) for each in lacking[:_MAX_NAMED]]
+        more = f" and {len(lacking) - _MAX_NAMED} more" if len(lacking) > _MAX_NAMED else ""
+        message = f"{name} has no results at {'; '.join(levels)}{more}. These levels are left out for all."
+        yield _note("LevelsLeftOut", message)
 
 
-def _without_workload(inquiry: AdviceContext) -> Iterator[Note]:
-    if inquiry.spec.workload is None and len(inquiry.measured.combinations) > 1:
-        message = "No workload is given, so every measured level counts the same: name yours in spec.workload."
-        yield Note(reason="NoWorkload", message=message)
+def _no_workload(context: AdviceContext) -> Iterator[Note]:
+    if context.spec.workload is None and len(context.measured.combinations) > 1:
+        yield _note("NoWorkload", "Without a workload every measured level has the same weight. Set spec.workload.")
 
 
-def next_measurements(inquiry: AdviceContext, crossovers: Sequence[Crossover]) -> tuple[Note, ...]:
-    """What would make the answer surer, the most telling first."""
+def next_measurements(context: AdviceContext, crossovers: Sequence[Crossover]) -> tuple[Note, ...]:
+    """Returns what to measure to make the answer more certain, the most useful first."""
     found = (
-        _more_classes(inquiry),
-        _more_nodes(inquiry),
-        _more_trials(inquiry),
-        *(_more_levels(inquiry, each) for each in crossovers),
+        _more_classes(context),
+        _more_nodes(context),
+        _more_trials(context),
+        *(_more_levels(context, each) for each in crossovers),
     )
-    return tuple({note: None for notes in found for note in notes})[:16]
+    return tuple(dict.fromkeys(note for notes in found for note in notes))[:_MAX_NEXT]
 
 
-def _more_classes(inquiry: AdviceContext) -> Iterator[Note]:
-    for name, said in inquiry.judgements.items():
-        if said.verdict is Verdict.NO_DATA:
-            yield Note(reason=said.reason, message=f"{name}: {said.message}"[:512])
+def _more_classes(context: AdviceContext) -> Iterator[Note]:
+    for name, judgement in context.judgements.items():
+        if judgement.verdict is Verdict.NO_DATA:
+            yield _note(judgement.reason, f"{name}: {judgement.message}")
 
 
-def _more_nodes(inquiry: AdviceContext) -> Iterator[Note]:
-    single = _single(inquiry)
+def _more_nodes(context: AdviceContext) -> Iterator[Note]:
+    single = _single_node_names(context)
     if single:
-        message = (
-            f"Measure further nodes of {join_words(single)}: servers.nodesPerClass of 2 or, better, 3. More trials or "
-            "levels cannot replace them."
+        yield _note(
+            "MoreNodes",
+            f"Measure more nodes of {join_words(single)}: set servers.nodesPerClass to 2, or better to 3. More trials "
+            "or levels do not replace nodes.",
         )
-        yield Note(reason="MoreNodes", message=message[:512])
 
 
-def _more_trials(inquiry: AdviceContext) -> Iterator[Note]:
-    """Where it is not known which of the two that have the best values is ahead: trials, if their noise is most of what
-    is not known, else nodes.
+def _more_trials(context: AdviceContext) -> Iterator[Note]:
+    """Yields whether more trials or more nodes decide between the two best alternatives.
+
+    It is trials if the noise of trials is more than half of the variance, else nodes.
     """
-    open_ones = [name for name in inquiry.comparison.ranked if inquiry.judgements[name].verdict is Verdict.NOT_KNOWN][
-        :2
-    ]
-    if len(open_ones) < 2 or inquiry.blocker is not None:  # noqa: PLR2004 (a pair)
+    judgements = context.judgements
+    open_names = [name for name in context.comparison.ranked if judgements[name].verdict is Verdict.NOT_KNOWN][:2]
+    if len(open_names) < 2 or context.blocker is not None:  # noqa: PLR2004 (a pair)
         return
-    noise = sum(inquiry.posteriors[name].of_nodes.deviation ** 2 for name in open_ones)
-    if inquiry.comparison.one_node or noise > _HALF * sum(
-        inquiry.posteriors[name].of_class.deviation ** 2 for name in open_ones
-    ):
-        message = f"Repeat more often: that trials differ is most of why {join_words(open_ones)} are not told apart."
-        yield Note(reason="MoreTrials", message=message[:512])
+    posteriors, names = [context.posteriors[name] for name in open_names], join_words(open_names)
+    noise = sum(posterior.nodes_log_cost.deviation**2 for posterior in posteriors)
+    if context.comparison.one_node or 2 * noise > sum(each.class_log_cost.deviation**2 for each in posteriors):
+        message = f"Run more repetitions: the noise of trials is the main reason why {names} are inconclusive."
+        yield _note("MoreTrials", message)
     else:
-        message = f"Measure further nodes of {join_words(open_ones)}: that nodes differ is why they are not told apart."
-        yield Note(reason="MoreNodes", message=message[:512])
+        message = (
+            f"Measure more nodes of {names}: differences between nodes are the main reason why they are inconclusive."
+        )
+        yield _note("MoreNodes", message)
 
 
-def _more_levels(inquiry: AdviceContext, crossover: Crossover) -> Iterator[Note]:
-    """Levels within a crossover's bracket, where that is wide."""
+def _more_levels(context: AdviceContext, crossover: Crossover) -> Iterator[Note]:
+    """Yields the levels to measure within a wide crossover."""
     low, high = level_number(crossover.lower), level_number(crossover.upper)
     if low and high and high / low > _WIDE:
         ends = join_words([describe_level(crossover.factor, level) for level in (crossover.lower, crossover.upper)])
         message = (
-            f"Measure at levels of {humanize(crossover.factor).lower()} between {ends}: "
-            f"{crossover.above} comes ahead of {crossover.below} there."
+            f"Measure levels of {humanize(crossover.factor).lower()} between {ends}, where {crossover.above} overtakes "
+            f"{crossover.below}."
         )
-        if crossover.factor in REFINABLE and inquiry.choice.noun == "class":
-            message += " With runPolicy.refine the next run does so by itself."
-        yield Note(reason="MoreLevels", message=message[:512])
+        if crossover.factor in REFINABLE and context.choice.noun == "class":
+            message += " With runPolicy.refine the next run does this itself."
+        yield _note("MoreLevels", message)

@@ -1,4 +1,4 @@
-"""What each factor costs: ratios between its levels, all else equal, and where nothing more is gained. Pure."""
+"""The effects of factors: ratios between their levels with all other factors held equal, and knees."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,33 +18,34 @@ from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import gamma_cdf
 
 SIGNIFICANT: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})
-"""Of these the interval excludes 1."""
-_FEWEST: Final = 3
-_LESS: Final = frozenset({Relation.WORSE, Relation.BEHIND})
+"""The relations of which the interval of the ratio excludes 1."""
+_MIN_KNEE_LEVELS: Final = 3
+_LOWER: Final = frozenset({Relation.WORSE, Relation.BEHIND})
 
 
 @dataclass(frozen=True)
 class LevelEffect:
-    """An effect at one level of what it depends on; the level is empty where it is read over everything.
+    """An effect at one level of the factor that it depends on. The level is empty if it depends on none.
 
-    `ratio` is the value of the second by that of the first, `outcome` says whether the second is better.
+    `ratio` is the value of the second level divided by that of the first. `relation` is that of the second level.
     """
 
     level: str
     ratio: Ratio
-    outcome: Relation
+    relation: Relation
     one_node: bool
 
     @property
     def size(self) -> float:
-        """How far it is from 1, as a logarithm."""
+        """The distance of the ratio from 1, as a logarithm."""
         return abs(log(self.ratio.value)) if 0 < self.ratio.value < inf else inf
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What lies between two levels of a factor, `second` against `first`, by the levels of the factor `by` if there is
-    one that it depends on. `every` are all levels of that.
+    """The effect of the level `second` of a factor, compared with the level `first`.
+
+    `by` is the factor that the effect depends on most, or empty. `by_levels` are all levels of that factor.
     """
 
     factor: str
@@ -58,47 +59,47 @@ class Effect:
 
     @property
     def size(self) -> float:
-        """The largest ratio that is shown, as a logarithm; 0 if none is."""
-        return max((part.size for part in self.level_effects if part.outcome in SIGNIFICANT), default=0.0)
+        """The size of the largest significant effect; 0 if there is none."""
+        return max((each.size for each in self.level_effects if each.relation in SIGNIFICANT), default=0.0)
 
     @property
     def one_node(self) -> bool:
-        """Whether it is one of the nodes that were measured and no others."""
-        return any(part.one_node for part in self.level_effects)
+        """Whether the effect is known for the measured nodes only."""
+        return any(each.one_node for each in self.level_effects)
 
 
-def effects(every: FactorialData, factors: Iterable[str], margin: float) -> list[Effect]:
-    """Of these factors, the largest first. Differences below the share `margin` are not worth having."""
-    costly = (factor for factor in factors if _may_cost(factor, every.quantity))
-    found = [effect for factor in costly for effect in _effects_of(every.layout(factor), every, margin)]
+def effects(data: FactorialData, factors: Iterable[str], margin: float) -> list[Effect]:
+    """Returns the effects of these factors, the largest first. `margin` is the smallest difference that matters."""
+    relevant = (factor for factor in factors if _has_effect(factor, data.quantity))
+    found = [effect for factor in relevant for effect in _factor_effects(data.layout(factor), data, margin)]
     return sorted(found, key=lambda effect: -effect.size)
 
 
-def _may_cost(factor: str, quantity: str) -> bool:
-    """A larger file takes longer, and a larger message more of the wire, which is no cost of anything."""
+def _has_effect(factor: str, quantity: str) -> bool:
+    """Returns whether an effect says something. That a larger file takes more time and more bytes does not."""
     return not factor_traits(factor).amount or not smaller_is_better(quantity)
 
 
-def _effects_of(layout: Layout, every: FactorialData, margin: float) -> Iterator[Effect]:
+def _factor_effects(layout: Layout, data: FactorialData, margin: float) -> Iterator[Effect]:
     for first, second in layout.pairs:
         by = interacting_factor(layout, [(first, second)], margin)
-        levels = every.levels.get(by, ("",))
-        parts = tuple(_parts(layout, (first, second), by, levels, margin))
-        if parts:
-            yield Effect(layout.factor, first, second, layout.quantity, margin, by, levels, parts)
+        levels = data.levels.get(by, ("",))
+        found = tuple(_level_effects(layout, (first, second), by, levels, margin))
+        if found:
+            yield Effect(layout.factor, first, second, layout.quantity, margin, by, levels, found)
 
 
-def _parts(layout: Layout, pair: Pair, by: str, levels: Sequence[str], margin: float) -> Iterator[LevelEffect]:
+def _level_effects(layout: Layout, pair: Pair, by: str, levels: Sequence[str], margin: float) -> Iterator[LevelEffect]:
     first, second = pair
-    for level, places in places_by_level(layout.shared(pair), by, levels).items():
-        contest = layout.compare(pair, places, margin)
-        if len(contest.posteriors) == len(pair):
-            ratio = contest.ratio(second, first)
-            yield LevelEffect(level, ratio, contest.outcome(second, first), contest.one_node)
+    for level, places in _places_by_level(layout.shared_places(pair), by, levels).items():
+        comparison = layout.compare(pair, places, margin)
+        if len(comparison.posteriors) == len(pair):
+            ratio = comparison.ratio(second, first)
+            yield LevelEffect(level, ratio, comparison.relation(second, first), comparison.one_node)
 
 
-def places_by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) -> dict[str, tuple[Levels, ...]]:
-    """The places of each level of a factor that has any; all of them, of no level, without a factor."""
+def _places_by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) -> dict[str, tuple[Levels, ...]]:
+    """Returns the places at each level of the factor `by`. Without a factor all places have the level ""."""
     found: dict[str, list[Levels]] = {}
     for place in places:
         found.setdefault(dict(place).get(by, ""), []).append(place)
@@ -106,25 +107,27 @@ def places_by_level(places: Iterable[Levels], by: str, levels: Sequence[str]) ->
 
 
 def interacting_factor(layout: Layout, pairs: Sequence[Pair], margin: float) -> str:
-    """The factor along which the logarithms of these ratios vary most beyond what trials explain; nothing if there is
-    none by which they vary at all (a chi-squared test), and by the margin or more.
+    """Returns the factor that the ratios of these pairs depend on most; empty if they depend on none.
+
+    It is the factor along which the logarithms of the ratios vary most beyond the noise of trials. They must vary
+    significantly (chi-squared test), and by the margin or more.
     """
     if layout.quantity == RETRIES:
         return ""
-    gaps = [list(_gaps(layout, pair)) for pair in pairs]
-    names = dict.fromkeys(name for of in gaps for gap in of for name, _ in gap.place)
-    found = {name: _variation([_means(of, name) for of in gaps]) for name in names}
-    beyond = {
+    ratios = [list(_log_ratios(layout, pair)) for pair in pairs]
+    names = dict.fromkeys(name for of_pair in ratios for ratio in of_pair for name, _ in ratio.place)
+    found = {name: _variation([_level_means(of_pair, name) for of_pair in ratios]) for name in names}
+    significant = {
         name: each.excess
         for name, each in found.items()
-        if each.reach >= log1p(margin) and each.excess > 0 and each.chance <= 1 - CONFIDENCE
+        if each.range >= log1p(margin) and each.excess > 0 and each.p <= 1 - CONFIDENCE
     }
-    return max(beyond, key=lambda name: beyond[name], default="")
+    return max(significant, key=lambda name: significant[name], default="")
 
 
 @dataclass(frozen=True)
-class _Gap:
-    """The logarithm of a ratio at one place, or at several of one level, and its variance by the trials."""
+class _LogValue:
+    """A logarithm at one place, or the mean over several, and its variance from the noise of trials."""
 
     value: float
     variance: float
@@ -133,59 +136,60 @@ class _Gap:
 
 @dataclass(frozen=True)
 class _Variation:
-    """How far logarithms of ratios vary between levels: the greatest distance of two, the variance beyond that of
-    trials, and how likely as much is by chance.
-    """
+    """How logarithms vary between levels: their range, the variance beyond the noise of trials, and the p-value."""
 
-    reach: float
+    range: float
     excess: float
-    chance: float
+    p: float
 
 
-def _gaps(layout: Layout, pair: Pair) -> Iterator[_Gap]:
+def _log_ratios(layout: Layout, pair: Pair) -> Iterator[_LogValue]:
     first, second = (layout.node_estimates[name] for name in pair)
-    for place in layout.shared(pair):
-        one, two = _logarithm(first[place]), _logarithm(second[place])
+    for place in layout.shared_places(pair):
+        one, two = _log_mean(first[place]), _log_mean(second[place])
         if one is not None and two is not None:
-            yield _Gap(two.value - one.value, one.variance + two.variance, place)
+            yield _LogValue(two.value - one.value, one.variance + two.variance, place)
 
 
-def _logarithm(nodes: Mapping[str, Estimate]) -> _Gap | None:
-    """Of the mean over nodes, each counting equally."""
+def _log_mean(nodes: Mapping[str, Estimate]) -> _LogValue | None:
+    """Returns the mean of the logarithms over nodes; None if a value has no logarithm."""
     if any(one.mean <= 0 for one in nodes.values()):
         return None
     noise = sum(((one.error or 0.0) / one.mean) ** 2 for one in nodes.values())
-    return _Gap(fmean(log(one.mean) for one in nodes.values()), noise / len(nodes) ** 2)
+    return _LogValue(fmean(log(one.mean) for one in nodes.values()), noise / len(nodes) ** 2)
 
 
-def _means(gaps: Iterable[_Gap], name: str) -> list[_Gap]:
-    """Of each level of the factor."""
-    levels: dict[str, list[_Gap]] = {}
-    for gap in gaps:
-        levels.setdefault(dict(gap.place).get(name, ""), []).append(gap)
+def _level_means(values: Iterable[_LogValue], name: str) -> list[_LogValue]:
+    """Returns the mean at each level of a factor."""
+    levels: dict[str, list[_LogValue]] = {}
+    for each in values:
+        levels.setdefault(dict(each.place).get(name, ""), []).append(each)
     return [
-        _Gap(fmean(gap.value for gap in of), sum(gap.variance for gap in of) / len(of) ** 2) for of in levels.values()
+        _LogValue(fmean(each.value for each in of), sum(each.variance for each in of) / len(of) ** 2)
+        for of in levels.values()
     ]
 
 
-def _variation(pairs: Iterable[Sequence[_Gap]]) -> _Variation:
-    reach = excess = square = degrees = 0.0
-    for gaps in pairs:
-        if len(gaps) > 1:
-            values, noise = [gap.value for gap in gaps], fmean(gap.variance for gap in gaps)
+def _variation(pairs: Iterable[Sequence[_LogValue]]) -> _Variation:
+    """Returns the variation over the levels of one factor, summed over pairs."""
+    widest = excess = square = degrees = 0.0
+    for levels in pairs:
+        if len(levels) > 1:
+            values, noise = [each.value for each in levels], fmean(each.variance for each in levels)
             between = variance(values)
-            reach = max(reach, max(values) - min(values))
+            widest = max(widest, max(values) - min(values))
             excess += between - noise
-            square += (len(gaps) - 1) * between / noise if noise else inf
-            degrees += len(gaps) - 1
-    chance = 1 - gamma_cdf(square / 2, degrees / 2) if 0 < square < inf else float(not square)
-    return _Variation(reach, excess, chance)
+            square += (len(levels) - 1) * between / noise if noise else inf
+            degrees += len(levels) - 1
+    p = 1 - gamma_cdf(square / 2, degrees / 2) if 0 < square < inf else float(not square)
+    return _Variation(widest, excess, p)
 
 
 @dataclass(frozen=True)
 class LevelKnee:
-    """The knee at one level of what the factor's effects depend on: no later level is shown to be better than this one
-    by the margin or more.
+    """The knee at one level of the factor that it depends on. The level is empty if it depends on none.
+
+    No level after `knee` is shown to be better than it by the margin or more.
     """
 
     level: str
@@ -195,7 +199,7 @@ class LevelKnee:
 
 @dataclass(frozen=True)
 class Knee:
-    """Of one factor, by the levels of the factor `by` if there is one; `every` are all levels of that."""
+    """The knees of a factor of numbers. `by` and `by_levels` are as in Effect."""
 
     factor: str
     quantity: str
@@ -205,45 +209,42 @@ class Knee:
     one_node: bool
 
 
-def knees(every: FactorialData, factors: Iterable[str], margin: float) -> Iterator[Knee]:
-    """Of each of these factors that has at least three numbers, where the quantity is a rate."""
-    if smaller_is_better(every.quantity):
+def knees(data: FactorialData, factors: Iterable[str], margin: float) -> Iterator[Knee]:
+    """Returns the knees of the factors with at least three numbers, if the quantity is a rate."""
+    if smaller_is_better(data.quantity):
         return
     for factor in factors:
-        layout = every.layout(factor)
+        layout = data.layout(factor)
         names = tuple(layout.settings)
-        if not layout.numbers or len(names) < _FEWEST or (is_size(factor) and not _counts_bytes(every.quantity)):
+        # A rate of messages or requests falls with their size, so it has no knee along sizes.
+        counts_bytes = data.quantity.endswith(("BytesPerSecond", "BitsPerSecond"))
+        if not layout.is_numeric or len(names) < _MIN_KNEE_LEVELS or (is_size(factor) and not counts_bytes):
             continue
         by = interacting_factor(layout, layout.pairs, margin)
-        levels = every.levels.get(by, ("",))
-        found = {
-            level: contest
-            for level, places in places_by_level(layout.shared(names), by, levels).items()
-            if len((contest := layout.compare(names, places, margin)).posteriors) == len(names)
+        levels = data.levels.get(by, ("",))
+        comparisons = {
+            level: comparison
+            for level, places in _places_by_level(layout.shared_places(names), by, levels).items()
+            if len((comparison := layout.compare(names, places, margin)).posteriors) == len(names)
         }
-        turns = tuple(_turn(level, contest, names) for level, contest in found.items())
-        if turns:
-            yield Knee(factor, every.quantity, by, levels, turns, any(each.one_node for each in found.values()))
+        found = tuple(_level_knee(level, comparison, names) for level, comparison in comparisons.items())
+        if found:
+            yield Knee(factor, data.quantity, by, levels, found, any(each.one_node for each in comparisons.values()))
 
 
-def _counts_bytes(quantity: str) -> bool:
-    """Whether what carries more may be faster for it, as it is not in messages."""
-    return quantity.endswith(("BytesPerSecond", "BitsPerSecond"))
-
-
-def _turn(level: str, contest: Comparison, names: Sequence[str]) -> LevelKnee:
+def _level_knee(level: str, comparison: Comparison, names: Sequence[str]) -> LevelKnee:
     for number, name in enumerate(names):
         beyond = names[number + 1 :]
-        if not any(contest.beats(other, name) for other in beyond):
-            return LevelKnee(level, name, _course(contest, name, beyond))
+        if not any(comparison.beats(other, name) for other in beyond):
+            return LevelKnee(level, name, _course(comparison, name, beyond))
     raise AssertionError("there is nothing beyond the last level")
 
 
-def _course(contest: Comparison, knee: str, beyond: Sequence[str]) -> KneeCourse:
+def _course(comparison: Comparison, knee: str, beyond: Sequence[str]) -> KneeCourse:
     if not beyond:
         return KneeCourse.GROWS
-    if all(contest.outcome(other, knee) in _LESS for other in beyond):
+    if all(comparison.relation(other, knee) in _LOWER for other in beyond):
         return KneeCourse.FALLS
-    most = max(contest.ratio(other, knee).high for other in beyond)
-    sure = not contest.one_node and not contest.posteriors[knee].cut_short
-    return KneeCourse.LEVEL if sure and most <= 1 + contest.margin else KneeCourse.NOT_KNOWN
+    highest = max(comparison.ratio(other, knee).high for other in beyond)
+    is_known = not comparison.one_node and not comparison.posteriors[knee].cut_short
+    return KneeCourse.LEVEL if is_known and highest <= 1 + comparison.margin else KneeCourse.NOT_KNOWN

@@ -1,9 +1,9 @@
-"""What the trials of a cell say of one quantity, its nodes taken together."""
+"""Estimates of the mean of a quantity, from results, and the quantities that follow from the trials of a result."""
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from math import inf, sqrt
 from statistics import fmean, stdev
 from typing import Final
@@ -11,23 +11,23 @@ from typing import Final
 from tierbench.advice.tables import Cell, ResultSet
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
+from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.results.published import is_published_mean
 from tierbench.results.quantities import RETRIES, describe, main_quantity, quantity_values, rate_quantity
 from tierbench.results.units import title
 from tierbench.stats.quantiles import quantile_error
 from tierbench.stats.samples import mean_interval, standard_error
 
-_EVENNESS: Final = frozenset({"fairnessPartsPerMillion", "pairFairnessPartsPerMillion"})
 _PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean in the quantity's unit, and how well it is known.
+    """The estimate of a mean, in the unit of the quantity.
 
-    `count` trials gave it, with the sample standard deviation `deviation`. `error` is the mean's standard error with
-    `degrees` of freedom, from `size` independent values: nodes if there are several, else trials. What is not known is
-    None. A `count` of 0 is a published mean of which no more is known: it is shown, and nothing is concluded from it.
+    It is from `count` trials with the sample standard deviation `deviation`. `error` is the standard error, with
+    `degrees` of freedom, from `size` independent values: nodes if there are several, else trials. Unknown values are
+    None. A `count` of 0 is a published mean without its number of trials: reports show it, and no verdict uses it.
     """
 
     count: int
@@ -40,8 +40,9 @@ class Estimate:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% confidence interval of the mean. Of a positive one it is that of its logarithm, by the delta method:
-        no end of it is below zero, however few and skewed the values.
+        """The 95% confidence interval of the mean.
+
+        It is that of the logarithm of the mean, by the delta method. So no end of it is below 0.
         """
         return None if self.error is None else mean_interval(self.mean, self.error, self.degrees)
 
@@ -52,27 +53,27 @@ class Estimate:
 
     @property
     def high(self) -> float | None:
-        """The upper end of it."""
+        """The upper end of the interval."""
         return None if self.interval is None else self.interval[1]
 
 
 def estimate(cell: Cell, quantity: str) -> Estimate | None:
-    """The estimate of `quantity`, None where nothing is measured."""
+    """Returns the estimate of `quantity` over the nodes of a cell; None if nothing was measured."""
     return pool_nodes(list(node_estimates(cell, quantity).values()))
 
 
 def node_estimates(cell: Cell, quantity: str) -> dict[str, Estimate]:
-    """What each node says of `quantity`. A mean alone is there only where nothing else is."""
+    """Returns the estimate of each node. A mean without its number of trials is used only if there is nothing else."""
     found = [(result.spec.server.node, result_estimate(result, quantity)) for result in cell.measured]
     known = [(node, one) for node, one in found if one is not None]
     nodes: dict[str, list[Estimate]] = {}
     for node, one in [(node, one) for node, one in known if one.count] or known[:1]:
         nodes.setdefault(node, []).append(one)
-    return {node: pool_trials(readings) for node, readings in nodes.items()}
+    return {node: pool_trials(estimates) for node, estimates in nodes.items()}
 
 
 def result_estimate(result: BenchmarkResult, quantity: str) -> Estimate | None:
-    """What one result says of `quantity`."""
+    """Returns the estimate from one result; None if it does not have the quantity."""
     statistic = result.status.statistics.get(quantity)
     if statistic is None:
         return None
@@ -80,26 +81,28 @@ def result_estimate(result: BenchmarkResult, quantity: str) -> Estimate | None:
     error = None if deviation is None or not count else deviation / sqrt(count)
     trimmed = quantity in result.status.untrimmed and count > 1
     if error is not None and trimmed and statistic.confidence_high is not None:
-        # What was trimmed is missing in the deviation; the interval accounts for it.
+        # The deviation lacks the trimmed trials; the interval accounts for them.
         error = standard_error(statistic.mean, statistic.confidence_high, count - 1)
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
 
 
-def pool_trials(readings: Sequence[Estimate]) -> Estimate:
-    """Several readings of the same on one node: all their trials together."""
-    if len(readings) == 1:
-        return readings[0]
-    count = sum(item.count for item in readings)
-    mean = sum(item.mean * item.count for item in readings) / count
-    deviation = _deviation(readings)
+def pool_trials(estimates: Sequence[Estimate]) -> Estimate:
+    """Returns one estimate from all trials on one node."""
+    if len(estimates) == 1:
+        return estimates[0]
+    count = sum(item.count for item in estimates)
+    mean = sum(item.mean * item.count for item in estimates) / count
+    deviation = _deviation(estimates)
     error = None if deviation is None else deviation / sqrt(count)
     return Estimate(count, mean, deviation, error, max(1, count - 1), count)
 
 
 def pool_nodes(nodes: Sequence[Estimate]) -> Estimate | None:
-    """The nodes of a class together. With several, each node is one value: trials on one are no independent evidence
-    about the class, so the error comes from the spread of the nodes' means (an analysis by cluster means; Donner and
-    Klar, Design and Analysis of Cluster Randomization Trials, 2000, section 6.2).
+    """Returns one estimate from the nodes of a class; None without nodes.
+
+    With several nodes, each node is one value. Trials on one node are not independent evidence about the class, so the
+    error follows from the spread of the means of nodes. This is an analysis by cluster means (Donner and Klar, Design
+    and Analysis of Cluster Randomization Trials, 2000, section 6.2).
     """
     if len(nodes) <= 1:
         return nodes[0] if nodes else None
@@ -109,19 +112,23 @@ def pool_nodes(nodes: Sequence[Estimate]) -> Estimate | None:
     return Estimate(count, fmean(means), deviation, error, len(nodes) - 1, len(nodes), len(nodes))
 
 
-def _deviation(parts: Sequence[Estimate]) -> float | None:
-    """The sample standard deviation of all trials."""
-    count = sum(item.count for item in parts)
-    if count == 1 or any(item.deviation is None and item.count > 1 for item in parts):
+def _deviation(estimates: Sequence[Estimate]) -> float | None:
+    """Returns the sample standard deviation of all trials; None if it is unknown."""
+    count = sum(item.count for item in estimates)
+    if count == 1 or any(item.deviation is None and item.count > 1 for item in estimates):
         return None
-    mean = sum(item.mean * item.count for item in parts) / count
-    within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in parts)
-    between = sum(item.count * (item.mean - mean) ** 2 for item in parts)
+    mean = sum(item.mean * item.count for item in estimates) / count
+    within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in estimates)
+    between = sum(item.count * (item.mean - mean) ** 2 for item in estimates)
     return sqrt((within + between) / (count - 1))
 
 
 def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:
-    """The degrees of freedom of a sum of variances, each with its own; their least where none varies."""
+    """Returns the degrees of freedom of a sum of variances, from pairs of a variance and its degrees of freedom.
+
+    The formula is that of Satterthwaite, Biometrics Bulletin 2, 1946. If all variances are 0, it is the least of the
+    degrees.
+    """
     total = sum(variance for variance, _ in variances)
     if not total:
         return min((degrees for _, degrees in variances), default=inf)
@@ -129,35 +136,40 @@ def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:
 
 
 def measured_quantities(results: ResultSet) -> tuple[str, ...]:
-    """Every quantity that some result has, those first by which its kind is read."""
+    """Returns every quantity that a result has. The main quantity and the rate of the kind come first."""
     names = {name for result in results.results for name in result.status.statistics}
-    kinds = {result.spec.benchmark.kind: None for result in results.results}
-    first = [name for kind in kinds for name in (main_quantity(kind, names), rate_quantity(kind))]
+    of_kinds = dict.fromkeys(result.spec.benchmark.kind for result in results.results)
+    first = [name for kind in of_kinds for name in (main_quantity(kind, names), rate_quantity(kind))]
     return tuple(sorted(names, key=lambda name: (first.index(name) if name in first else len(first), title(name))))
 
 
 def is_rate(quantity: str) -> bool:
-    """Whether it is so much a second."""
+    """Returns whether a quantity is an amount per second."""
     return quantity.endswith("PerSecond")
 
 
 def smaller_is_better(quantity: str) -> bool:
-    """Whether a small value is the good one: of all quantities but rates and how even shares are."""
-    return not is_rate(quantity) and quantity not in _EVENNESS
+    """Returns whether a small value is good: of all quantities but rates and those that their kind names."""
+    return not is_rate(quantity) and quantity not in _larger_is_better(kinds())
+
+
+@cache
+def _larger_is_better(every: tuple[BenchmarkKind, ...]) -> frozenset[str]:
+    return frozenset(quantity for kind in every for quantity in kind.measures.larger_is_better)
 
 
 def relative_margin(best: float, next_best: float) -> float | None:
-    """How far the best lies from the next, as a share of the latter; None if that is 0."""
+    """Returns the distance of two values as a share of the second one; None if that is 0."""
     return abs(next_best - best) / next_best if next_best else None
 
 
 def percentile_name(quantity: str, which: str) -> str:
-    """The name of a quantity's percentile: of durationNanoseconds and P99 it is durationP99Nanoseconds."""
+    """Returns the name of a percentile of a quantity, such as durationP99Nanoseconds."""
     return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
 
 
 def with_derived_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> BenchmarkResult:
-    """The result with these quantities among its statistics, as far as it tells them."""
+    """Returns a result with these quantities among its statistics, as far as they follow from its trials."""
     there = result.status.statistics
     found = {name: derived_statistic(result, name) for name in wanted if name not in there}
     known = {name: statistic for name, statistic in found.items() if statistic is not None}
@@ -168,9 +180,10 @@ def with_derived_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> B
 
 
 def derived_statistic(result: BenchmarkResult, quantity: str) -> Statistic | None:
-    """RETRIES over the counted trials; or a percentile over the good ones. Of a mean no trial is known, and nothing.
+    """Returns RETRIES over the counted trials, or a percentile over the good trials; None if it is unknown.
 
-    A percentile's standard deviation is what its standard error would come from, were it a mean.
+    The standard deviation of a percentile is the one from which a mean would have the standard error of the percentile.
+    A published mean has no trials, so nothing follows from it.
     """
     if is_published_mean(result):
         return None
@@ -195,7 +208,7 @@ def _retries(result: BenchmarkResult) -> Statistic | None:
     if not trials:
         return None
     if not counts.retries:
-        return _never(trials)
+        return _no_retries(trials)
     values = [1e6 * value for value in _values(result, "retries", good=False)]
     if len(values) == trials:
         return describe(values)
@@ -203,12 +216,12 @@ def _retries(result: BenchmarkResult) -> Statistic | None:
 
 
 @lru_cache(maxsize=64)
-def _never(trials: int) -> Statistic:
+def _no_retries(trials: int) -> Statistic:
     return describe([0.0] * trials)
 
 
 def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
-    """The quantity in each counted trial, or in each good one."""
+    """Returns the quantity in each counted trial, or in each good trial."""
     counted = (trial for trial in result.status.trials if not trial.warmup)
     chosen = (trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED)
     return quantity_values(result.spec.benchmark.kind, chosen, quantity)

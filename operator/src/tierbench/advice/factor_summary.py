@@ -1,4 +1,4 @@
-"""The effects and knees of all factors: in sentences, in order, and as the status of an advice keeps them. Pure."""
+"""The effects and knees of all factors: in order, as sentences, and as the status of an advice has them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import factorial_data
 from tierbench.advice.leaders import SMALLEST_MARGIN
 from tierbench.advice.ranking import parts_per_million
-from tierbench.advice.tables import RunResults, describe_levels
+from tierbench.advice.tables import RunResults, describe_levels, is_named_by_level
 from tierbench.advice.workload import WorkloadItem
 from tierbench.api.advice_answer import (
     MOST_EFFECTS,
@@ -25,17 +25,15 @@ from tierbench.api.advice_answer import (
 )
 from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import kind_of
-from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.quantities import main_quantity
 from tierbench.results.units import are_numbers, in_sentence, percent, title
 from tierbench.stats.posterior import Relation
 
 ALL_LEVELS: Final = (WorkloadItem({}, 1),)
-"""The workload of which every measured level is a part."""
-_TRANSFER: Final = "durationNanoseconds"
-_TWO: Final = 2
+"""The workload that every measured level matches."""
+_PAIR: Final = 2
 _TWICE: Final = 2.0
-"""From here on a ratio is said as one, and not as a share."""
-_BETTER: Final = frozenset({Relation.BETTER, Relation.AHEAD})
+"""The smallest ratio that is written as a factor, and not as a percentage."""
 _LONGEST: Final = 1024
 _VERDICTS: Final = {
     Relation.BETTER: EffectVerdict.BETTER,
@@ -49,7 +47,7 @@ _VERDICTS: Final = {
 
 @dataclass(frozen=True)
 class FactorSummary:
-    """Of one quantity: effects, the largest first, and knees."""
+    """The effects of factors on one quantity, the largest first, and the knees."""
 
     quantity: str
     effects: tuple[Effect, ...]
@@ -57,199 +55,203 @@ class FactorSummary:
 
     @property
     def factors(self) -> frozenset[str]:
-        """Those of which something is said."""
+        """The factors with an effect or a knee."""
         return frozenset(each.factor for each in self.effects) | {knee.factor for knee in self.knees}
-
-
-def factor_statements(found: Iterable[FactorSummary]) -> list[str]:
-    """One for each factor of each: its knee if it has one, else its largest effect. Effects that are shown first, the
-    largest before others, and those of which nothing is shown last.
-    """
-    every: list[tuple[int, float, str]] = []
-    for one in found:
-        with_knee = {knee.factor for knee in one.knees}
-        largest = {effect.factor: effect for effect in reversed(one.effects) if effect.factor not in with_knee}
-        every += [(0 if effect.size else 2, -effect.size, effect_statement(effect)) for effect in largest.values()]
-        every += [(1, 0.0, knee_statement(knee)) for knee in one.knees]
-    return [text for _, _, text in sorted(every, key=lambda each: each[:2])]
 
 
 def summarize_factors(
     results: Iterable[BenchmarkResult],
     quantity: str,
-    wanted: Sequence[WorkloadItem] = ALL_LEVELS,
+    items: Sequence[WorkloadItem] = ALL_LEVELS,
     margin: float = SMALLEST_MARGIN,
     without: Sequence[str] = (),
 ) -> FactorSummary:
-    """Of all factors that vary but those `without`, over what a workload asks for."""
-    every = factorial_data(results, quantity, wanted)
-    factors = [factor for factor in every.levels if factor not in without]
-    return FactorSummary(quantity, tuple(effects(every, factors, margin)), tuple(knees(every, factors, margin)))
+    """Returns the effects and knees of all factors that vary, except those `without`, over a workload."""
+    data = factorial_data(results, quantity, items)
+    factors = [factor for factor in data.levels if factor not in without]
+    return FactorSummary(quantity, tuple(effects(data, factors, margin)), tuple(knees(data, factors, margin)))
 
 
 def summarize_run(run: RunResults, without: Sequence[str] = ()) -> tuple[FactorSummary, ...]:
-    """By the bytes or bits a second, by what its kind is read by first if the rate is not just one over it, and by
-    what only costs compare.
+    """Returns the summaries of a run: by its rate in bytes or bits, its main quantity, and what its kind adds.
+
+    The main quantity is left out if the rate is one over it.
     """
-    kind = run.benchmark.kind
-    rate = rate_quantity(kind).replace("Messages", "Bytes")
+    measures = kind_of(run.benchmark.kind).measures
     there = {name for result in run.results for name in result.status.statistics}
-    alone = [name for name in kind_of(kind).measures.costs if name in there]
-    names = dict.fromkeys(name for name in (rate, main_quantity(kind, there), *alone) if name != _TRANSFER)
-    return tuple(summarize_factors(run.results, name, without=() if name in alone else without) for name in names)
+    rate = measures.byte_rate or measures.rate
+    main = main_quantity(run.benchmark.kind, there)
+    added = [name for name in measures.costs if name in there]
+    names = dict.fromkeys(name for name in (rate, main, *added) if name != measures.times.get(rate))
+    return tuple(summarize_factors(run.results, name, without=() if name in added else without) for name in names)
 
 
-def sentence(text: str, *, one_node: bool) -> str:
-    """The text as one that stands by itself."""
-    return f"On the nodes measured, {text}" if one_node else text
+def factor_statements(summaries: Iterable[FactorSummary]) -> list[str]:
+    """Returns one sentence per factor of each summary: its knee if it has one, else its largest effect.
+
+    Significant effects come first, the largest before others. Then come knees, then effects that are not significant.
+    """
+    ranked: list[tuple[int, float, str]] = []
+    for summary in summaries:
+        with_knee = {knee.factor for knee in summary.knees}
+        largest = {effect.factor: effect for effect in reversed(summary.effects) if effect.factor not in with_knee}
+        ranked += [(0 if effect.size else 2, -effect.size, effect_statement(effect)) for effect in largest.values()]
+        ranked += [(1, 0.0, knee_statement(knee)) for knee in summary.knees]
+    return [text for _, _, text in sorted(ranked, key=lambda each: each[:2])]
 
 
 def effect_statement(effect: Effect) -> str:
-    """The effect in a sentence."""
-    return sentence(_said(effect), one_node=effect.one_node)
+    """Returns an effect as a sentence.
 
-
-def _said(effect: Effect) -> str:
-    groups = sorted(_groups(effect), key=lambda parts: parts[0].outcome not in SIGNIFICANT)
+    For example: "TLSv1.3 lowers throughput by 12% (95% CI 10–14%) compared with TLS None at 1 kB, and they are equal
+    within 5% from 1 MB on."
+    """
+    groups = sorted(_groups(effect), key=lambda group: group[0].relation not in SIGNIFICANT)
     first, *others = groups
-    clauses = [f"{_in_full(effect, first)}{_place(effect, first)}"]
-    clauses += [f"{_in_short(effect, parts)}{_place(effect, parts)}" for parts in others]
-    return f"{', '.join(clauses[:-1])}, and {clauses[-1]}." if others else f"{clauses[0]}."
+    clauses = [f"{_full_clause(effect, first)}{_place(effect, first)}"]
+    clauses += [f"{_short_clause(effect, group)}{_place(effect, group)}" for group in others]
+    text = f"{', '.join(clauses[:-1])}, and {clauses[-1]}." if others else f"{clauses[0]}."
+    return _sentence(text, one_node=effect.one_node, keep_case=is_named_by_level(effect.factor))
+
+
+def _sentence(text: str, *, one_node: bool, keep_case: bool = False) -> str:
+    if one_node:
+        return f"On the nodes measured, {text}"
+    return text if keep_case else f"{text[:1].upper()}{text[1:]}"
 
 
 def _groups(effect: Effect) -> Iterator[Sequence[LevelEffect]]:
-    """The parts of which the same is said: of neighbouring levels. Words have none, so there what is shown is said of
-    each, the largest first; and so it is of two.
+    """Returns the level effects that one clause describes.
+
+    Along numbers these are neighbouring levels with the same relation. Words have no neighbours, so each significant
+    effect has a clause of its own, the largest first. Two levels also have a clause each.
     """
     numbers = are_numbers(effect.by, effect.by_levels)
-    order = (
-        effect.level_effects if numbers else sorted(effect.level_effects, key=lambda part: (_said_as(part), -part.size))
-    )
-    for outcome, group in groupby(order, key=_said_as):
-        parts = list(group)
-        each = outcome in SIGNIFICANT and (not numbers or len(parts) == _TWO)
-        yield from ([part] for part in parts) if each else [parts]
+    order = effect.level_effects
+    if not numbers:
+        order = tuple(sorted(order, key=lambda each: (_direction(each), -each.size)))
+    for relation, found in groupby(order, key=_direction):
+        group = list(found)
+        split = relation in SIGNIFICANT and (not numbers or len(group) == _PAIR)
+        yield from ([each] for each in group) if split else [group]
 
 
-def _said_as(part: LevelEffect) -> Relation:
-    """Small and large effects that are shown are said alike."""
-    return {Relation.AHEAD: Relation.BETTER, Relation.BEHIND: Relation.WORSE}.get(part.outcome, part.outcome)
+def _direction(each: LevelEffect) -> Relation:
+    """Returns the relation without a distinction between small and large significant effects."""
+    return {Relation.AHEAD: Relation.BETTER, Relation.BEHIND: Relation.WORSE}.get(each.relation, each.relation)
 
 
-def _place(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    if not effect.by:
-        return ""
-    return f" {describe_levels(effect.by, effect.by_levels, [part.level for part in parts])}"
+def _place(effect: Effect, group: Sequence[LevelEffect]) -> str:
+    return f" {describe_levels(effect.by, effect.by_levels, [each.level for each in group])}" if effect.by else ""
 
 
-def _in_full(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    noun, outcome = in_sentence(title(effect.quantity)), parts[0].outcome
-    if outcome is Relation.EQUAL:
+def _full_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
+    noun, relation = in_sentence(title(effect.quantity)), group[0].relation
+    if relation is Relation.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
-    if outcome is Relation.UNKNOWN:
-        return f"nothing is shown between {effect.second} and {effect.first} in {noun}"
-    if _as_times(parts):
-        return f"{effect.second} has {_times(parts)} the {noun} of {effect.first}"
-    return f"{effect.second} {_share(effect, parts)} {_preposition(effect, parts)} {noun} against {effect.first}"
+    if relation is Relation.UNKNOWN:
+        return f"the difference in {noun} between {effect.second} and {effect.first} is inconclusive"
+    if _is_multiple(group):
+        return f"{effect.second} has {_multiple(group, '95% CI ')} the {noun} of {effect.first}"
+    verb, change = _change(effect, group, "95% CI ")
+    return f"{effect.second} {verb} {noun} by {change} compared with {effect.first}"
 
 
-def _in_short(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    outcome = parts[0].outcome
-    if outcome is Relation.EQUAL:
+def _short_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
+    relation = group[0].relation
+    if relation is Relation.EQUAL:
         return f"they are equal within {percent(effect.margin)}"
-    if outcome is Relation.UNKNOWN:
-        return "nothing is shown"
-    return f"has {_times(parts)} of it" if _as_times(parts) else _share(effect, parts)
+    if relation is Relation.UNKNOWN:
+        return "the difference is inconclusive"
+    if _is_multiple(group):
+        return f"has {_multiple(group)} as much"
+    return "{} it by {}".format(*_change(effect, group))
 
 
-def _as_times(parts: Sequence[LevelEffect]) -> bool:
-    return max(part.ratio.value for part in parts) >= _TWICE
+def _is_multiple(group: Sequence[LevelEffect]) -> bool:
+    return max(each.ratio.value for each in group) >= _TWICE
 
 
-def _times(parts: Sequence[LevelEffect]) -> str:
-    low, high = min(part.ratio.low for part in parts), max(part.ratio.high for part in parts)
-    values = sorted(part.ratio.value for part in parts)
+def _multiple(group: Sequence[LevelEffect], label: str = "") -> str:
+    low, high = min(each.ratio.low for each in group), max(each.ratio.high for each in group)
+    values = sorted(each.ratio.value for each in group)
     if values[-1] == inf:
         return f"at least {low:.1f} times"
-    return f"{_span([f'{value:.1f}' for value in values])} times ({low:.1f} to {high:.1f})"
+    return f"{_span(f'{values[0]:.1f}', f'{values[-1]:.1f}')} times ({label}{low:.1f}–{high:.1f})"
 
 
-def _share(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    """With the verb: costs 12% (10 to 14)."""
-    shares = sorted(100 * abs(part.ratio.value - 1) for part in parts)
-    ends = sorted(100 * abs(end - 1) for part in parts for end in (part.ratio.low, part.ratio.high))
-    decimals = 0 if shares[-1] >= 10 else 1 if shares[-1] >= 1 else 2  # noqa: PLR2004 (two digits)
-    values, low, high = [f"{share:.{decimals}f}" for share in shares], ends[0], ends[-1]
-    return f"{_verb(effect, parts)} {_span(values)}% ({low:.{decimals}f} to {high:.{decimals}f})"
+def _change(effect: Effect, group: Sequence[LevelEffect], label: str = "") -> tuple[str, str]:
+    """Returns the verb and the percentages of a change, as in ("lowers", "12% (10–14%)")."""
+    changes = sorted(100 * abs(each.ratio.value - 1) for each in group)
+    ends = sorted(100 * abs(end - 1) for each in group for end in (each.ratio.low, each.ratio.high))
+    decimals = 0 if changes[-1] >= 10 else 1 if changes[-1] >= 1 else 2  # noqa: PLR2004 (two digits)
+    least, most, low, high = (f"{value:.{decimals}f}" for value in (changes[0], changes[-1], ends[0], ends[-1]))
+    is_better = group[0].relation in {Relation.BETTER, Relation.AHEAD}
+    verb = "lowers" if is_better == smaller_is_better(effect.quantity) else "raises"
+    return verb, f"{_span(least, most)}% ({label}{low}–{high}%)"
 
 
-def _span(values: Sequence[str]) -> str:
-    return values[0] if values[0] == values[-1] else f"{values[0]}–{values[-1]}"
-
-
-def _verb(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    better = parts[0].outcome in _BETTER
-    if smaller_is_better(effect.quantity):
-        return "saves" if better else "adds"
-    return "gains" if better else "costs"
-
-
-def _preposition(effect: Effect, parts: Sequence[LevelEffect]) -> str:
-    return "to" if _verb(effect, parts) == "adds" else "of"
+def _span(least: str, most: str) -> str:
+    return least if least == most else f"{least}–{most}"
 
 
 def knee_statement(knee: Knee) -> str:
-    """The knee in a sentence."""
-    groups = groupby(knee.level_knees, key=lambda turn: (turn.knee, turn.course))
-    clauses = [f"{_knee_clause(knee, *said)}{_turn_place(knee, [turn.level for turn in of])}" for said, of in groups]
-    return sentence(f"{'; '.join(clauses)}.", one_node=knee.one_node)
+    """Returns a knee as a sentence, such as "Throughput does not grow beyond pairs 2."."""
+    groups = groupby(knee.level_knees, key=lambda each: (each.knee, each.course))
+    clauses = [
+        f"{_knee_clause(knee, level, course)}{_knee_place(knee, [each.level for each in group])}"
+        for (level, course), group in groups
+    ]
+    return _sentence(f"{'; '.join(clauses)}.", one_node=knee.one_node)
 
 
-def _turn_place(knee: Knee, levels: Sequence[str]) -> str:
-    said_of_all = len(levels) == len(knee.level_knees)
-    return "" if said_of_all else f" {describe_levels(knee.by, knee.by_levels, levels)}"
+def _knee_place(knee: Knee, levels: Sequence[str]) -> str:
+    is_everywhere = len(levels) == len(knee.level_knees)
+    return "" if is_everywhere else f" {describe_levels(knee.by, knee.by_levels, levels)}"
 
 
 def _knee_clause(knee: Knee, level: str, course: KneeCourse) -> str:
     noun = in_sentence(title(knee.quantity))
     return {
-        KneeCourse.GROWS: f"{noun} grows to the last level measured, {level}",
-        KneeCourse.FALLS: f"{noun} is highest with {level}, and falls beyond",
-        KneeCourse.LEVEL: f"from {level} on nothing more of {noun} is gained",
-        KneeCourse.NOT_KNOWN: f"beyond {level} no more of {noun} is shown to be gained",
+        KneeCourse.GROWS: f"{noun} grows up to the last level measured, {level}",
+        KneeCourse.FALLS: f"{noun} is highest with {level} and falls beyond",
+        KneeCourse.LEVEL: f"{noun} does not grow beyond {level}",
+        KneeCourse.NOT_KNOWN: f"no growth of {noun} is shown beyond {level}",
     }[course]
 
 
 def factor_effects(summary: FactorSummary) -> tuple[FactorEffect, ...]:
-    """The largest effects."""
-    return tuple(map(_effect, summary.effects[:MOST_EFFECTS]))
-
-
-def factor_knees(summary: FactorSummary) -> tuple[FactorKnee, ...]:
-    """The knees."""
-    return tuple(map(_knee, summary.knees[:MOST_KNEES]))
-
-
-def _effect(effect: Effect) -> FactorEffect:
-    return FactorEffect(
-        factor=effect.factor,
-        from_level=effect.first,
-        to_level=effect.second,
-        by=effect.by,
-        statement=effect_statement(effect)[:_LONGEST],
-        at=tuple(
-            EffectAt(
-                level=part.level,
-                verdict=_VERDICTS[part.outcome],
-                ratio_parts_per_million=parts_per_million(part.ratio.value),
-                low_parts_per_million=parts_per_million(part.ratio.low),
-                high_parts_per_million=parts_per_million(part.ratio.high),
-            )
-            for part in effect.level_effects
-        ),
+    """Returns the largest effects as the status of an advice has them."""
+    return tuple(
+        FactorEffect(
+            factor=effect.factor,
+            from_level=effect.first,
+            to_level=effect.second,
+            by=effect.by,
+            statement=effect_statement(effect)[:_LONGEST],
+            at=tuple(
+                EffectAt(
+                    level=each.level,
+                    verdict=_VERDICTS[each.relation],
+                    ratio_parts_per_million=parts_per_million(each.ratio.value),
+                    low_parts_per_million=parts_per_million(each.ratio.low),
+                    high_parts_per_million=parts_per_million(each.ratio.high),
+                )
+                for each in effect.level_effects
+            ),
+        )
+        for effect in summary.effects[:MOST_EFFECTS]
     )
 
 
-def _knee(knee: Knee) -> FactorKnee:
-    at = tuple(KneeAt(level=turn.level, knee=turn.knee, course=turn.course) for turn in knee.level_knees)
-    return FactorKnee(factor=knee.factor, by=knee.by, statement=knee_statement(knee)[:_LONGEST], at=at)
+def factor_knees(summary: FactorSummary) -> tuple[FactorKnee, ...]:
+    """Returns the knees as the status of an advice has them."""
+    return tuple(
+        FactorKnee(
+            factor=knee.factor,
+            by=knee.by,
+            statement=knee_statement(knee)[:_LONGEST],
+            at=tuple(KneeAt(level=each.level, knee=each.knee, course=each.course) for each in knee.level_knees),
+        )
+        for knee in summary.knees[:MOST_KNEES]
+    )

@@ -1,7 +1,7 @@
-"""Results laid out by the levels of one factor, all else held equal. Pure.
+"""Results laid out by the levels of one factor, with all other factors held equal.
 
-It is what an advice does that chooses this factor: the same alternatives, places and weights. The client's class and
-its access network are no choice, and are laid out in the same way.
+A layout compares as an advice does that chooses this factor: it has the same alternatives, places and weights. The
+class of the client and its access network cannot be chosen, but are laid out in the same way.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,171 +17,180 @@ from tierbench.advice.workload import Levels, WorkloadItem, amount_carried, cano
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.units import are_numbers, factor_traits, level_number
 
-MOST_LEVELS: Final = 8
-"""Of a factor, spread evenly over those that were measured."""
-MOST_READINGS: Final = 1000
-"""With more, fewer levels of each factor are read."""
-_FEWER_LEVELS: Final = (MOST_LEVELS, 6, 5, 4, 3, 2)
-_OF_CLIENTS: Final = (CLIENT_CLASS, ACCESS_NETWORK)
+MAX_LEVELS: Final = 8
+"""The most levels of a factor that are compared."""
+MAX_READINGS: Final = 1000
+"""The most readings that are compared. With more readings, fewer levels of each factor are compared."""
+_FEWER_LEVELS: Final = (MAX_LEVELS, 6, 5, 4, 3, 2)
+_CLIENT_FACTORS: Final = (CLIENT_CLASS, ACCESS_NETWORK)
 
 
 @dataclass(frozen=True)
 class Reading:
-    """What one result says of a quantity, and all that it may differ in from others."""
+    """The estimate from one result, with everything in which the result may differ from others.
+
+    `items` are the indexes of the items of the workload that the result matches.
+    """
 
     result: BenchmarkResult
     levels: Mapping[str, str]
-    found: Estimate
+    estimate: Estimate
     items: tuple[int, ...]
-    """Which parts of the workload ask for it."""
 
     def node(self, factor: str) -> str:
-        """The node that stands for its level: the client's where the factor is one of clients."""
+        """Returns the node that has the level of a factor: the client's for factors of clients, else the server's."""
         spec = self.result.spec
-        return (spec.client if factor in _OF_CLIENTS else spec.server).node
+        return (spec.client if factor in _CLIENT_FACTORS else spec.server).node
 
 
 @dataclass(frozen=True)
 class FactorialData:
-    """All readings of a quantity that a workload asks for, thinned out where there are very many."""
+    """The readings of a quantity that a workload asks for, with fewer levels where there are very many readings."""
 
     quantity: str
-    wanted: Sequence[WorkloadItem]
+    items: Sequence[WorkloadItem]
     readings: tuple[Reading, ...]
     _layouts: dict[str, "Layout"] = field(default_factory=dict, compare=False)
 
     @cached_property
     def levels(self) -> Mapping[str, tuple[str, ...]]:
         """The levels of each factor that varies, ascending if they are numbers, else in the order of the cases."""
-        return _varying([one.levels for one in self.readings])
+        return _varying_levels([reading.levels for reading in self.readings])
 
     def layout(self, factor: str) -> "Layout":
-        """The readings by the levels of this factor."""
+        """Returns the readings by the levels of a factor."""
         if factor not in self._layouts:
             self._layouts[factor] = self._lay_out(factor)
         return self._layouts[factor]
 
     def _lay_out(self, factor: str) -> "Layout":
-        having = [one for one in self.readings if one.levels.get(factor)]
-        choice = Choice((factor,), [one.result for one in having])
-        # An access network is known by the classes that have it.
-        gone = choice.absorbed_factors | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
-        names = sorted(self.levels.keys() - gone)
+        having = [reading for reading in self.readings if reading.levels.get(factor)]
+        choice = Choice((factor,), [reading.result for reading in having])
+        # The class of the client determines the access network, so it is not held equal.
+        absorbed = choice.absorbed_factors | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
+        others = sorted(self.levels.keys() - absorbed)
         places: dict[str, dict[Levels, dict[str, list[Reading]]]] = {}
         alternatives: dict[str, Settings] = {}
-        labels: dict[tuple[str, ...], str] = {}
-        for one in having:
-            settings = choice.settings(one.result)
-            name = labels.setdefault(tuple(map(canonical_level, settings.values())), alternative_name(settings))
+        names: dict[tuple[str, ...], str] = {}
+        for reading in having:
+            settings = choice.settings(reading.result)
+            name = names.setdefault(tuple(map(canonical_level, settings.values())), alternative_name(settings))
             alternatives.setdefault(name, settings)
-            place = tuple([(each, canonical_level(one.levels[each])) for each in names if each in one.levels])
-            places.setdefault(name, {}).setdefault(place, {}).setdefault(one.node(factor), []).append(one)
-        return Layout(self.quantity, self.wanted, factor, _ordered(alternatives, factor), places)
+            place = tuple([(each, canonical_level(reading.levels[each])) for each in others if each in reading.levels])
+            places.setdefault(name, {}).setdefault(place, {}).setdefault(reading.node(factor), []).append(reading)
+        return Layout(self.quantity, self.items, factor, _ordered(alternatives, factor), places)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Readings by alternative, place and node; a place is the levels of all else. `settings` are the alternatives: in
-    ascending order if their levels are numbers, else that first that is usual, or was measured first.
+    """Readings by alternative, place and node. A place is a combination of levels of all other factors.
+
+    `settings` are the alternatives. If their levels are numbers, they are in ascending order. Else the usual level is
+    first, or the one that was measured first.
     """
 
     quantity: str
-    wanted: Sequence[WorkloadItem]
+    items: Sequence[WorkloadItem]
     factor: str
     settings: Mapping[str, Settings]
     _places: Mapping[str, Mapping[Levels, Mapping[str, Sequence[Reading]]]]
-    _known: dict[tuple[str, tuple[Levels, ...]], Posterior | None] = field(default_factory=dict, compare=False)
+    _posteriors: dict[tuple[str, tuple[Levels, ...]], Posterior | None] = field(default_factory=dict, compare=False)
 
     @property
-    def numbers(self) -> bool:
+    def is_numeric(self) -> bool:
         """Whether the levels are numbers."""
         return _are_numbers(self.settings, self.factor)
 
     @cached_property
     def pairs(self) -> tuple[tuple[str, str], ...]:
-        """What is compared: neighbours if levels are numbers, else each with the first."""
+        """The pairs to compare: neighbours if the levels are numbers, else the first level with each other one."""
         names = tuple(self.settings)
-        return tuple(zip(names if self.numbers else names[:1] * len(names), names[1:], strict=False))
+        return tuple(zip(names if self.is_numeric else names[:1] * len(names), names[1:], strict=False))
 
-    def shared(self, names: Iterable[str]) -> tuple[Levels, ...]:
-        """The places that all of these have."""
+    def shared_places(self, names: Iterable[str]) -> tuple[Levels, ...]:
+        """Returns the places at which all these alternatives were measured."""
         first, *others = (self._places[name] for name in names)
         return tuple(place for place in first if all(place in other for other in others))
 
     @cached_property
     def node_estimates(self) -> Mapping[str, Mapping[Levels, Mapping[str, Estimate]]]:
-        """What each node says, by alternative and place."""
+        """The estimate of each node, by alternative and place."""
         return {
             name: {
-                place: {node: pool_trials([one.found for one in of]) for node, of in nodes.items()}
+                place: {node: pool_trials([reading.estimate for reading in of]) for node, of in nodes.items()}
                 for place, nodes in places.items()
             }
             for name, places in self._places.items()
         }
 
     @cached_property
-    def _knowledge(self) -> PosteriorModel:
+    def _model(self) -> PosteriorModel:
         return PosteriorModel(self.quantity, self.node_estimates)
 
     @cached_property
     def _weights(self) -> Mapping[Levels, float]:
-        """How much each place counts, as in an advice."""
-        items: dict[Levels, set[int]] = {}
+        """The weight of each place, as in an advice."""
+        matching: dict[Levels, set[int]] = {}
         for places in self._places.values():
             for place, nodes in places.items():
-                items.setdefault(place, set()).update(
-                    index for of in nodes.values() for one in of for index in one.items
+                matching.setdefault(place, set()).update(
+                    index for readings in nodes.values() for reading in readings for index in reading.items
                 )
         shares = [
-            item.weight / max(1, sum(index in of for of in items.values())) for index, item in enumerate(self.wanted)
+            item.weight / max(1, sum(index in indexes for indexes in matching.values()))
+            for index, item in enumerate(self.items)
         ]
         return {
-            place: amount_carried(place, self.quantity) * sum(shares[index] for index in of)
-            for place, of in items.items()
+            place: amount_carried(place, self.quantity) * sum(shares[index] for index in indexes)
+            for place, indexes in matching.items()
         }
 
     def compare(self, names: Iterable[str], places: tuple[Levels, ...], margin: float) -> Comparison:
-        """These alternatives over these places; those of which too little is known are left out."""
-        found = ((name, self._known_of(name, places)) for name in names)
+        """Returns the comparison of alternatives over some places. It leaves out those with too few trials."""
+        found = ((name, self._posterior(name, places)) for name in names)
         return Comparison(self.quantity, {name: known for name, known in found if known is not None}, margin)
 
-    def _known_of(self, name: str, places: tuple[Levels, ...]) -> Posterior | None:
-        if (name, places) not in self._known:
+    def _posterior(self, name: str, places: tuple[Levels, ...]) -> Posterior | None:
+        if (name, places) not in self._posteriors:
             weights = {place: self._weights[place] for place in places}
-            found = self._knowledge.of(name, weights, cut_short=self._cut_short(name, places))
-            self._known[name, places] = found
-        return self._known[name, places]
+            found = self._model.posterior(name, weights, cut_short=self._cut_short(name, places))
+            self._posteriors[name, places] = found
+        return self._posteriors[name, places]
 
     def _cut_short(self, name: str, places: tuple[Levels, ...]) -> bool:
         of_places = (self._places[name][place] for place in places)
-        return any(Cell(tuple(one.result for one in of)).cut_short for nodes in of_places for of in nodes.values())
+        return any(
+            Cell(tuple(reading.result for reading in readings)).cut_short
+            for nodes in of_places
+            for readings in nodes.values()
+        )
 
 
-def factorial_data(results: Iterable[BenchmarkResult], quantity: str, wanted: Sequence[WorkloadItem]) -> FactorialData:
-    """The results that say something of the quantity and that the workload asks for."""
-    asked = [
-        (result, attributes_of(result), items)
+def factorial_data(results: Iterable[BenchmarkResult], quantity: str, items: Sequence[WorkloadItem]) -> FactorialData:
+    """Returns the readings of a quantity from the results that the workload asks for."""
+    matching = [
+        (result, attributes_of(result), indexes)
         for result in results
         if result.status.phase is ResultPhase.MEASURED
-        and (items := tuple([index for index, item in enumerate(wanted) if item.matches(result)]))
+        and (indexes := tuple([index for index, item in enumerate(items) if item.matches(result)]))
     ]
-    kept = _thinned([levels for _, levels, _ in asked])
-    found = (
-        Reading(result, levels, said, items)
-        for result, levels, items in asked
-        if _is_kept(levels, kept) and (said := result_estimate(result, quantity)) is not None
+    kept = _kept_levels([levels for _, levels, _ in matching])
+    readings = (
+        Reading(result, levels, estimate, indexes)
+        for result, levels, indexes in matching
+        if _is_kept(levels, kept) and (estimate := result_estimate(result, quantity)) is not None
     )
-    return FactorialData(quantity, wanted, tuple(found))
+    return FactorialData(quantity, items, tuple(readings))
 
 
-def _thinned(every: Sequence[Settings]) -> Mapping[str, frozenset[str]]:
-    """The levels that are read, of the factors of which some are not."""
-    factors = _varying(every)
+def _kept_levels(every: Sequence[Settings]) -> Mapping[str, frozenset[str]]:
+    """Returns the levels to compare, for each factor that has too many levels."""
+    factors = _varying_levels(every)
     kept: dict[str, frozenset[str]] = {}
     for most in _FEWER_LEVELS:
         many = {name: levels for name, levels in factors.items() if len(levels) > most}
         kept = {name: frozenset(map(canonical_level, _spread(levels, most))) for name, levels in many.items()}
-        if sum(_is_kept(levels, kept) for levels in every) <= MOST_READINGS:
+        if sum(_is_kept(levels, kept) for levels in every) <= MAX_READINGS:
             break
     return kept
 
@@ -190,12 +199,12 @@ def _is_kept(levels: Settings, kept: Mapping[str, frozenset[str]]) -> bool:
     return all(not levels.get(name) or canonical_level(levels[name]) in some for name, some in kept.items())
 
 
-def _spread(levels: Sequence[str], most: int) -> list[str]:
-    """So many of them, the first and the last among them."""
-    return [levels[round(index * (len(levels) - 1) / (most - 1))] for index in range(most)]
+def _spread(levels: Sequence[str], number: int) -> list[str]:
+    """Returns `number` levels at even distances, including the first and the last one."""
+    return [levels[round(index * (len(levels) - 1) / (number - 1))] for index in range(number)]
 
 
-def _varying(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
+def _varying_levels(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
     found: dict[str, dict[str, str]] = {}
     for levels in every:
         for factor, level in levels.items():

@@ -1,4 +1,4 @@
-"""Which class is ahead at which levels, where another comes ahead, and where to measure next to know it better."""
+"""Which class is ahead at each level, where the lead changes (crossovers), and which levels narrow a crossover."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from math import floor, log10, sqrt
 from typing import Final
 
 from tierbench.advice.estimate import Estimate, measured_quantities, node_estimates, relative_margin
-from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
+from tierbench.advice.posterior import Comparison, PosteriorModel
 from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
@@ -15,20 +15,21 @@ from tierbench.results.units import describe_level, level_number
 from tierbench.stats.posterior import Relation
 
 SMALLEST_MARGIN: Final = 0.05
-"""The share that a difference must reach to be worth having, unless an advice says another."""
+"""The smallest relative difference that matters, unless an advice names another one."""
 _DIGITS: Final = 3
 _SMALLEST: Final = 10 ** (_DIGITS - 1)
-_BINARY: Final = ("Ti", "Gi", "Mi", "Ki", "")
-_DECIMAL: Final = ("T", "G", "M", "k", "")
+_BINARY_PREFIXES: Final = ("Ti", "Gi", "Mi", "Ki", "")
+_DECIMAL_PREFIXES: Final = ("T", "G", "M", "k", "")
 
 
 @dataclass(frozen=True)
 class LevelVerdict:
-    """Who is ahead at one level. With a sole leader it is shown; several are equal, or it is not known which of them is
-    (`outcome`); none means that nothing is measured.
+    """Which class is ahead at one level.
 
-    `best` has the best value, and `margin` is the share of the next class's value that lies between, None with one
-    class. `doubt` is how likely it is not the best at most. With `one_node` this is said of nodes, not of classes.
+    `leaders` are the best class and all classes that it is not shown to be better than; empty without data. `relation`
+    is that of the best class to the other leaders. `margin` is the distance between the best class and the next one, as
+    a share of the value of the latter. `error_probability` is an upper bound of the probability that `best` is not the
+    best class. With `one_node` the verdict is about the measured nodes, not about their classes.
     """
 
     level: str
@@ -36,98 +37,112 @@ class LevelVerdict:
     best: str = ""
     margin: float | None = None
     only_one: bool = False
-    outcome: Relation = Relation.UNKNOWN
+    relation: Relation = Relation.UNKNOWN
     error_probability: float = 0.0
     one_node: bool = False
     smallest_margin: float = SMALLEST_MARGIN
 
+    @property
+    def is_comparison(self) -> bool:
+        """Whether at least two classes have data."""
+        return bool(self.leaders) and not self.only_one
+
 
 @dataclass(frozen=True)
 class LevelRange:
-    """Neighbouring levels of which the same is said."""
+    """Neighbouring levels with the same verdict."""
 
     leaders: tuple[str, ...]
     verdicts: tuple[LevelVerdict, ...]
     only_one: bool
-    outcome: Relation
+    relation: Relation
 
     @property
     def has_winner(self) -> bool:
-        """Whether one class is shown to be ahead."""
-        return self.outcome is Relation.BETTER and not self.only_one
+        """Whether one class is shown to be better than all others."""
+        return self.relation is Relation.BETTER and not self.only_one
 
     @property
     def margins(self) -> tuple[float, ...]:
-        """The margins that are known."""
-        return tuple(standing.margin for standing in self.verdicts if standing.margin is not None)
+        """The known margins of the levels."""
+        return tuple(verdict.margin for verdict in self.verdicts if verdict.margin is not None)
 
 
 def level_verdicts(
-    tables: Sequence[Table], quantity: str, least: float = SMALLEST_MARGIN
+    tables: Sequence[Table], quantity: str, smallest_margin: float = SMALLEST_MARGIN
 ) -> list[tuple[LevelVerdict, ...]]:
-    """Who is ahead at each level of each table, with how far nodes differ learnt from all of them together."""
+    """Returns the verdict on each level of each table. The variation between nodes is estimated from all tables."""
     places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
     for number, table in enumerate(tables):
         for (row, column), cell in table.cells.items():
             places.setdefault(column, {})[number, row] = node_estimates(cell, quantity)
-    knowledge = PosteriorModel(quantity, places)
+    model = PosteriorModel(quantity, places)
+
+    def compare(number: int, row: str, table: Table) -> Comparison:
+        cells = {column: cell for column in table.columns if (cell := table.cell(row, column)).results}
+        found = {
+            column: model.posterior(column, {(number, row): 1.0}, cut_short=cell.cut_short)
+            for column, cell in cells.items()
+        }
+        known = {column: posterior for column, posterior in found.items() if posterior is not None}
+        return Comparison(quantity, known, smallest_margin)
+
     return [
-        tuple(_level_verdict(row, _comparison(knowledge, (number, row), table, quantity, least)) for row in table.rows)
+        tuple(_level_verdict(row, compare(number, row, table)) for row in table.rows)
         for number, table in enumerate(tables)
     ]
 
 
-def _comparison(
-    knowledge: PosteriorModel, place: tuple[int, str], table: Table, quantity: str, least: float
-) -> Comparison:
-    known: dict[str, Posterior] = {}
-    for column in table.columns:
-        cell = table.cell(place[1], column)
-        found = knowledge.of(column, {place: 1.0}, cut_short=cell.cut_short) if cell.results else None
-        if found is not None:
-            known[column] = found
-    return Comparison(quantity, known, least)
-
-
-def _level_verdict(level: str, contest: Comparison) -> LevelVerdict:
-    ranked, known = contest.ranked, contest.posteriors
+def _level_verdict(level: str, comparison: Comparison) -> LevelVerdict:
+    ranked, posteriors = comparison.ranked, comparison.posteriors
     if not ranked:
         return LevelVerdict(level, ())
-    alone = len(ranked) == 1
-    lead = None if alone else relative_margin(known[ranked[0]].value, known[ranked[1]].value)
-    doubt = 0.0 if alone else contest.error_probability
+    only_one = len(ranked) == 1
     return LevelVerdict(
-        level, contest.leaders, ranked[0], lead, alone, contest.lead, doubt, contest.one_node, contest.margin
+        level=level,
+        leaders=comparison.leaders,
+        best=ranked[0],
+        margin=None if only_one else relative_margin(posteriors[ranked[0]].value, posteriors[ranked[1]].value),
+        only_one=only_one,
+        relation=comparison.lead,
+        error_probability=0.0 if only_one else comparison.error_probability,
+        one_node=comparison.one_node,
+        smallest_margin=comparison.margin,
     )
 
 
-def level_ranges(found: Sequence[LevelVerdict]) -> tuple[LevelRange, ...]:
-    """Neighbouring levels of which the same is said, joined."""
-    groups = groupby(found, key=lambda each: (_named(each), each.only_one, each.outcome))
-    return tuple(LevelRange(leaders, tuple(items), alone, outcome) for (leaders, alone, outcome), items in groups)
+def level_ranges(verdicts: Sequence[LevelVerdict]) -> tuple[LevelRange, ...]:
+    """Returns the levels with neighbours of the same verdict joined."""
+    groups = groupby(verdicts, key=lambda each: (_named_leaders(each), each.only_one, each.relation))
+    return tuple(
+        LevelRange(leaders, tuple(group), only_one, relation) for (leaders, only_one, relation), group in groups
+    )
 
 
-def _named(standing: LevelVerdict) -> tuple[str, ...]:
-    """The classes that are named: the one that is perhaps ahead, or all leaders."""
-    return (standing.best,) if standing.outcome is Relation.AHEAD else standing.leaders
+def _named_leaders(verdict: LevelVerdict) -> tuple[str, ...]:
+    """Returns the classes that a text names: the one that is perhaps ahead, else all leaders."""
+    return (verdict.best,) if verdict.relation is Relation.AHEAD else verdict.leaders
 
 
-def expected_errors(found: Iterable[LevelVerdict]) -> tuple[int, float]:
-    """How many levels have a class that is said to be ahead, and of how many of them that is expected to be wrong at
-    most (Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012).
+def expected_errors(verdicts: Iterable[LevelVerdict]) -> tuple[int, float]:
+    """Returns how many levels name a leader, and an upper bound of how many of these are expected to be wrong.
+
+    The method is that of Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012.
     """
-    said = [
+    named = [
         each.error_probability
-        for each in found
-        if not each.only_one and each.outcome in {Relation.BETTER, Relation.AHEAD}
+        for each in verdicts
+        if each.is_comparison and each.relation in {Relation.BETTER, Relation.AHEAD}
     ]
-    return len(said), sum(said)
+    return len(named), sum(named)
 
 
 @dataclass(frozen=True)
 class Crossover:
-    """`below` is ahead up to the level `lower`, `above` from the level `upper` on. Nothing is said of where in between:
-    a limit may be reached there, at which times leap. `confidence` is how likely both are so, at least.
+    """A change of the lead: `below` is ahead up to the level `lower`, `above` is ahead from the level `upper` on.
+
+    The point between the two levels is not estimated, as times may jump at a limit. `confidence` is a lower bound of
+    the probability that both are right.
     """
 
     factor: str
@@ -139,28 +154,28 @@ class Crossover:
     confidence: float
 
     def __str__(self) -> str:
-        """The crossover in a sentence."""
+        """Returns the crossover as a sentence."""
         first, last = describe_level(self.factor, self.lower), describe_level(self.factor, self.upper)
-        return f"Between {first} and {last} {self.above} comes ahead of {self.below}."
+        return f"Between {first} and {last}, {self.above} overtakes {self.below}."
 
 
 def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossover, ...]:
-    """Every change of the sole leader between levels at which it is shown who that is.
+    """Returns every change of the winner along a factor of numbers. `verdicts` are those of the table.
 
-    Levels in between at which that is not shown belong to the crossover. `verdicts` are those of the table.
+    A crossover spans the levels without a winner that lie between two winners.
     """
     if not all(level_number(level) for level in table.rows):
         return ()
-    decided = [item for item in verdicts if item.outcome is Relation.BETTER and not item.only_one]
+    decided = [each for each in verdicts if each.relation is Relation.BETTER and not each.only_one]
     return tuple(
         Crossover(
-            table.factor,
-            table.held,
-            before.best,
-            after.best,
-            before.level,
-            after.level,
-            max(0.0, 1 - before.error_probability - after.error_probability),
+            factor=table.factor,
+            held=table.held,
+            below=before.best,
+            above=after.best,
+            lower=before.level,
+            upper=after.level,
+            confidence=max(0.0, 1 - before.error_probability - after.error_probability),
         )
         for before, after in pairwise(decided)
         if before.best != after.best
@@ -169,7 +184,7 @@ def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossove
 
 @dataclass(frozen=True)
 class RefinementLevel:
-    """A crossover, and the `level` in the middle of its bracket. `levels` are those of all factors, with that one."""
+    """A level in the middle of a crossover. `levels` are those of all factors of the case, including this one."""
 
     crossover: Crossover
     client_class: str
@@ -177,7 +192,7 @@ class RefinementLevel:
     levels: Mapping[str, str]
 
     def __str__(self) -> str:
-        """What is known, and what comes of it."""
+        """Returns the crossover and the level that is measured next."""
         known = self.crossover
         held = "".join(f", {name} {level}" for name, level in known.held.items())
         between = f"{known.lower} and {known.upper}{held}"
@@ -185,40 +200,40 @@ class RefinementLevel:
 
 
 def refinements(run: RunResults, factor: str, within: float) -> tuple[RefinementLevel, ...]:
-    """The middle of every crossover along the factor, whose levels are sizes, with an upper end that is more than the
-    share `within` beyond the lower.
+    """Returns the middle of every crossover along a factor of sizes that is wider than the share `within`.
 
-    None of a bracket at which a case of any class failed, since what is ahead there is what did not; and none that is
-    measured: if it does not tell who is ahead, no other level is guessed to.
+    A crossover with a failed case has none, as the order there follows from the failure. It also has none if the middle
+    was measured already and the result is inconclusive.
     """
     tables = run.tables_by(factor)
-    found = level_verdicts(tables, next(iter(measured_quantities(run)), ""))
+    verdicts = level_verdicts(tables, next(iter(measured_quantities(run)), ""))
     return tuple(
-        middle
-        for table, standing in zip(tables, found, strict=True)
-        for crossover in crossovers(table, standing)
-        for middle in _refinement(table, crossover, within)
+        level
+        for table, of_table in zip(tables, verdicts, strict=True)
+        for crossover in crossovers(table, of_table)
+        for level in _refinement(table, crossover, within)
     )
 
 
 def _refinement(table: Table, crossover: Crossover, within: float) -> Iterator[RefinementLevel]:
     level = midpoint(crossover.lower, crossover.upper, within)
-    known = {level_number(row) for row in table.rows}
-    if level is None or level_number(level) in known or _failed(table, crossover):
+    measured = {level_number(row) for row in table.rows}
+    if level is None or level_number(level) in measured or _has_failed_case(table, crossover):
         return
-    one = table.cell(crossover.lower, crossover.below).results[0].spec
-    yield RefinementLevel(crossover, one.client.node_class, level, {**one.levels, table.factor: level})
+    spec = table.cell(crossover.lower, crossover.below).results[0].spec
+    yield RefinementLevel(crossover, spec.client.node_class, level, {**spec.levels, table.factor: level})
 
 
-def _failed(table: Table, crossover: Crossover) -> bool:
+def _has_failed_case(table: Table, crossover: Crossover) -> bool:
     first, last = table.rows.index(crossover.lower), table.rows.index(crossover.upper)
     cells = (table.cell(row, column) for row in table.rows[first : last + 1] for column in table.columns)
     return any(result.status.phase is ResultPhase.FAILED for cell in cells for result in cell.results)
 
 
 def midpoint(lower: str, upper: str, within: float) -> str | None:
-    """The geometric mean of two sizes in three digits, with prefixes as they have them; None if they are no further
-    apart than the share `within`, or nothing of three digits lies between.
+    """Returns the geometric mean of two sizes, rounded to three digits and with the kind of prefix that they have.
+
+    It is None if the sizes differ by no more than the share `within`, or if no size of three digits lies between them.
     """
     low, high = parse_size(lower), parse_size(upper)
     if high <= low * (1 + within):
@@ -240,4 +255,4 @@ def _unit(prefix: str) -> int:
 def _prefixes(levels: str) -> Sequence[str]:
     if levels.isdigit():
         return ("",)
-    return _BINARY if "i" in levels else _DECIMAL
+    return _BINARY_PREFIXES if "i" in levels else _DECIMAL_PREFIXES

@@ -1,10 +1,14 @@
-"""What is known of classes from what their nodes say at each level, and how they compare."""
+"""The posterior of what a class costs, from the estimates of its nodes at each level, and the comparison of classes.
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
+A cost is the value of a quantity where less is better, and one over the value of a rate. All distributions are of its
+logarithm.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 from typing import Any, Final
 
 from tierbench.advice.estimate import Estimate, smaller_is_better
@@ -25,48 +29,40 @@ from tierbench.stats.samples import TAIL
 Pair = tuple[str, str]
 LogCost = Mixture | LogRate
 Difference = Mixture | LogRateRatio
-_NORMAL_95: Final = 1.96
-_MILLION: Final = 1e6
-_ROUNDING: Final = 1 / 12
-"""The variance of rounding to whole units."""
-_LEAST: Final = 1e-8
-"""The least relative variance of a trial. Values of one bucket of a histogram are all the same, and with a variance
-near 0 the model's algebra would keep no digits."""
 NodeEstimates = Mapping[str, Estimate]
 LevelEstimates = Mapping[Any, NodeEstimates]
-"""By the key of the level."""
-
-
-def pairs(names: Iterable[str]) -> list[Pair]:
-    """Every two of them."""
-    return list(combinations(names, 2))
+"""The estimates of each node, by level."""
+_NORMAL_95: Final = 1.96
+_MILLION: Final = 1e6
+_ROUNDING_VARIANCE: Final = 1 / 12
+_MIN_RELATIVE_VARIANCE: Final = 1e-8
+"""Values in one bucket of a histogram are equal. With a variance near 0 the algebra of the model loses all digits."""
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """What is known of a class at one place.
+    """What is known of a class over some levels. `value` is in the unit of the quantity.
 
-    `value` is in the quantity's unit. Beliefs are of the logarithm of its cost, which is the value, or one over it
-    where it is a rate; `of_nodes` is of those that were measured alone. With `cut_short` the cost is a lower bound:
-    trials that took longest may be missing.
+    `nodes_log_cost` is about the measured nodes alone. `class_log_cost` includes how nodes of a class differ. With
+    `cut_short` the cost is a lower bound, as the slowest trials may be missing.
     """
 
     value: float
-    of_nodes: LogCost
+    nodes_log_cost: LogCost
     nodes: int
     trials: int
     cut_short: bool
-    _of_class: Callable[[], LogCost]
+    _class_log_cost: Callable[[], LogCost]
 
     @cached_property
-    def of_class(self) -> LogCost:
-        """How nodes differ is accounted for."""
-        return self._of_class()
+    def class_log_cost(self) -> LogCost:
+        """The logarithm of the cost of the class, computed when it is first needed."""
+        return self._class_log_cost()
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """The value of one class by that of another, and its 95% interval."""
+    """The value of one class divided by that of another, with its 95% interval."""
 
     value: float
     low: float
@@ -75,43 +71,44 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Classes compared in one place; `margin` is the smallest share that is worth having."""
+    """The comparison of classes. `margin` is the smallest relative difference that matters."""
 
     quantity: str
     posteriors: Mapping[str, Posterior]
     margin: float
     _differences: dict[Pair, Difference] = field(default_factory=dict, compare=False)
-    _outcomes: dict[Pair, Relation] = field(default_factory=dict, compare=False)
+    _relations: dict[Pair, Relation] = field(default_factory=dict, compare=False)
 
     @cached_property
     def one_node(self) -> bool:
-        """Whether some class stands on one node: then the nodes that were measured are compared, not their classes."""
-        return any(known.nodes == 1 for known in self.posteriors.values())
+        """Whether a class has one node. Then the measured nodes are compared, not their classes."""
+        return any(posterior.nodes == 1 for posterior in self.posteriors.values())
 
     @cached_property
     def ranked(self) -> tuple[str, ...]:
-        """The classes by what they cost, the best first."""
+        """The classes by cost, the best first."""
         return tuple(sorted(self.posteriors, key=lambda name: self.log_cost(name).centre))
 
     def log_cost(self, name: str) -> LogCost:
-        """What the comparison rests on."""
-        known = self.posteriors[name]
-        return known.of_nodes if self.one_node else known.of_class
+        """Returns the log cost of a class as it is compared."""
+        posterior = self.posteriors[name]
+        return posterior.nodes_log_cost if self.one_node else posterior.class_log_cost
 
     def difference(self, first: str, second: str) -> Difference:
-        """The logarithm of the first's cost by the second's."""
+        """Returns the log cost of the first class minus that of the second."""
         if (first, second) not in self._differences:
             self._differences[first, second] = _minus(self.log_cost(first), self.log_cost(second))
         return self._differences[first, second]
 
-    def outcome(self, first: str, second: str) -> Relation:
-        """The first against the second. A lower bound can be shown to be worse, and nothing else."""
-        if (first, second) not in self._outcomes:
-            found = self._judged(first, second)
-            self._outcomes[first, second], self._outcomes[second, first] = found, found.inverse
-        return self._outcomes[first, second]
+    def relation(self, first: str, second: str) -> Relation:
+        """Returns the relation of the first class to the second."""
+        if (first, second) not in self._relations:
+            found = self._relation(first, second)
+            self._relations[first, second], self._relations[second, first] = found, found.inverse
+        return self._relations[first, second]
 
-    def _judged(self, first: str, second: str) -> Relation:
+    def _relation(self, first: str, second: str) -> Relation:
+        """Returns the relation; a class whose cost is a lower bound can be shown to be worse, and nothing else."""
         found = relation(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
         one, two = self.posteriors[first].cut_short, self.posteriors[second].cut_short
         if (one and found in {Relation.BETTER, Relation.AHEAD}) or (two and found in {Relation.WORSE, Relation.BEHIND}):
@@ -119,8 +116,8 @@ class Comparison:
         return Relation.UNKNOWN if found is Relation.EQUAL and (one or two) else found
 
     def beats(self, first: str, second: str) -> bool:
-        """Whether `first` is shown to be better than `second`."""
-        return self.outcome(first, second) is Relation.BETTER
+        """Returns whether the first class is shown to be better than the second."""
+        return self.relation(first, second) is Relation.BETTER
 
     @cached_property
     def leaders(self) -> tuple[str, ...]:
@@ -132,48 +129,49 @@ class Comparison:
 
     @cached_property
     def lead(self) -> Relation:
-        """Of the leaders: BETTER if there is one alone, EQUAL if all are; AHEAD if one is, perhaps by less than the
-        margin; else UNKNOWN.
+        """The relation among the leaders.
+
+        BETTER: there is only one. EQUAL: all are equal. AHEAD: the first is ahead, perhaps by less than the margin.
+        Else UNKNOWN.
         """
         if len(self.leaders) == 1:
             return Relation.BETTER
-        if all(self.outcome(*pair) is Relation.EQUAL for pair in pairs(self.leaders)):
+        if all(self.relation(*pair) is Relation.EQUAL for pair in combinations(self.leaders, 2)):
             return Relation.EQUAL
         top = self.ranked[0]
-        found = {self.outcome(top, other) for other in self.leaders if other != top}
+        found = {self.relation(top, other) for other in self.leaders if other != top}
         return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.UNKNOWN
 
     @cached_property
     def error_probability(self) -> float:
-        """At most how likely the class with the least cost is not the best."""
+        """An upper bound of the probability that the class with the least cost is not the best."""
         top, *others = self.ranked
         return min(1.0, sum(1 - self.difference(top, other).cdf(0.0) for other in others))
 
     def ratio(self, first: str, second: str) -> Ratio:
-        """The first's value by the second's."""
+        """Returns the value of the first class divided by that of the second."""
         difference = self.difference(first, second)
         low, high = (exp(difference.quantile(tail)) for tail in (TAIL, 1 - TAIL))
-        value = (
-            self.posteriors[first].value / self.posteriors[second].value
-            if self.posteriors[second].value
-            else float("inf")
-        )
+        one, two = (self.posteriors[name].value for name in (first, second))
+        value = one / two if two else inf
         return Ratio(value, low, high) if smaller_is_better(self.quantity) else Ratio(value, 1 / high, 1 / low)
 
     @cached_property
     def prospects(self) -> Mapping[str, Prospect]:
-        """Of each class: how likely it is best, and what it costs to follow it. Of one node it assumes how far nodes
-        of a class usually differ.
+        """The probability that each class is the best, and the expected loss of choosing it.
+
+        For a class with one node, the variation between nodes is that of the prior.
         """
-        return prospects({name: known.of_class for name, known in self.posteriors.items()})
+        return prospects({name: posterior.class_log_cost for name, posterior in self.posteriors.items()})
 
     def tipping_point(self, first: str, second: str) -> float:
-        """How far nodes of a class would have to differ (a standard deviation, as a share) for the 95% interval of
-        the difference to reach 0, were trials without noise.
+        """Returns how much nodes of a class must differ for the 95% interval of the difference to reach 0.
+
+        The result is a relative standard deviation. The noise of trials is taken as 0.
         """
-        apart = abs(self.log_cost(first).centre - self.log_cost(second).centre)
+        distance = abs(self.log_cost(first).centre - self.log_cost(second).centre)
         inverse = sum(1 / self.posteriors[name].nodes for name in (first, second))
-        return apart / (_NORMAL_95 * sqrt(inverse))
+        return distance / (_NORMAL_95 * sqrt(inverse))
 
 
 def _minus(first: LogCost, second: LogCost) -> Difference:
@@ -185,70 +183,74 @@ def _minus(first: LogCost, second: LogCost) -> Difference:
 
 
 class PosteriorModel:
-    """What is known of classes, from all their levels together."""
+    """A model of classes. Each posterior uses the variation that is estimated from all levels."""
 
     def __init__(self, quantity: str, classes: Mapping[str, LevelEstimates]) -> None:
-        """`classes` hold what each node says at each level; nothing where it says nothing."""
+        """Fits the model to the estimates of each class."""
         self._quantity = quantity
         self._classes = classes
-        self._models = {} if quantity == RETRIES else _models(quantity, classes)
+        self._models = {} if quantity == RETRIES else _class_models(quantity, classes)
 
-    def of(self, name: str, weights: Weights, *, cut_short: bool = False) -> Posterior | None:
-        """A class over levels of these weights; None unless all of them are known, with how well."""
+    def posterior(self, name: str, weights: Weights, *, cut_short: bool = False) -> Posterior | None:
+        """Returns the posterior of a class over weighted levels; None if a level has too few trials."""
         if self._quantity == RETRIES:
             return self._retries(name, weights)
-        model, has = self._models.get(name, (None, frozenset()))
-        if model is None or not weights.keys() <= has:
+        model, levels = self._models.get(name, (None, frozenset()))
+        if model is None or not weights.keys() <= levels:
             return None
         nodes, trials = self._counts(name, weights)
-        of_nodes = model.of_nodes(weights)
-        value = exp(of_nodes.centre if smaller_is_better(self._quantity) else -of_nodes.centre)
-        return Posterior(value, of_nodes, nodes, trials, cut_short, partial(model.of_class, weights))
+        log_cost = model.of_nodes(weights)
+        value = exp(log_cost.centre if smaller_is_better(self._quantity) else -log_cost.centre)
+        return Posterior(value, log_cost, nodes, trials, cut_short, partial(model.of_class, weights))
 
     def _counts(self, name: str, weights: Weights) -> tuple[int, int]:
-        """How many nodes and trials stand for it: the nodes of the level that has the fewest."""
-        places = [self._classes[name][level] for level in weights]
-        return min(map(len, places)), sum(one.count for place in places for one in place.values())
+        """Returns the number of nodes at the level that has the fewest, and the number of all trials."""
+        levels = [self._classes[name][level] for level in weights]
+        return min(map(len, levels)), sum(one.count for level in levels for one in level.values())
 
     def _retries(self, name: str, weights: Weights) -> Posterior | None:
-        places = self._classes[name]
-        if not all(places.get(level) for level in weights):
+        levels = self._classes[name]
+        if not all(levels.get(level) for level in weights):
             return None
         counts = [
-            (weight, [EventCount(one.mean * one.count / _MILLION, one.count) for one in places[level].values()])
+            (weight, [EventCount(one.mean * one.count / _MILLION, one.count) for one in levels[level].values()])
             for level, weight in weights.items()
         ]
         total = sum(weight for weight, _ in counts)
-        belief = pool_rates([(weight / total, of) for weight, of in counts])
+        log_rate = pool_rates([(weight / total, events) for weight, events in counts])
         raw = sum(w * sum(c.events for c in of) / sum(c.exposure for c in of) for w, of in counts) / total
         nodes, trials = self._counts(name, weights)
-        return Posterior(_MILLION * raw, belief, nodes, trials, cut_short=False, _of_class=lambda: belief)
+        return Posterior(_MILLION * raw, log_rate, nodes, trials, cut_short=False, _class_log_cost=lambda: log_rate)
 
 
-def _models(quantity: str, classes: Mapping[str, LevelEstimates]) -> dict[str, tuple[ClassModel, frozenset[Hashable]]]:
-    said = {
-        (name, level): {node: _trials(quantity, one) for node, one in nodes.items() if _usable(one)}
-        for name, places in classes.items()
-        for level, nodes in places.items()
+def _class_models(
+    quantity: str, classes: Mapping[str, LevelEstimates]
+) -> dict[str, tuple[ClassModel, frozenset[Hashable]]]:
+    """Returns the model of each class, and the levels that it covers."""
+    usable = {
+        (name, level): {node: _node_trials(quantity, one) for node, one in nodes.items() if _is_usable(one)}
+        for name, levels in classes.items()
+        for level, nodes in levels.items()
     }
-    trials = remove_node_effects({place: of for place, of in said.items() if of})
-    pools = [pool_variances([(one.variance, one.count) for one in of.values()]) for of in trials.values()]
-    noise = {place: each for place, each in zip(trials, shrink_variances(pools), strict=True) if each is not None}
+    trials = remove_node_effects({place: nodes for place, nodes in usable.items() if nodes})
+    pools = [pool_variances([(one.variance, one.count) for one in nodes.values()]) for nodes in trials.values()]
+    variances = {place: each for place, each in zip(trials, shrink_variances(pools), strict=True) if each is not None}
     found = {}
-    for name, places in classes.items():
-        of_levels = {level: trials[name, level] for level in places if (name, level) in noise}
-        if of_levels:
-            of_noise: dict[Hashable, TrialVariance] = {level: noise[name, level] for level in of_levels}
-            found[name] = ClassModel(of_levels, of_noise), frozenset(of_levels)
+    for name, levels in classes.items():
+        by_level = {level: trials[name, level] for level in levels if (name, level) in variances}
+        if by_level:
+            of_level: dict[Hashable, TrialVariance] = {level: variances[name, level] for level in by_level}
+            found[name] = ClassModel(by_level, of_level), frozenset(by_level)
     return found
 
 
-def _usable(one: Estimate) -> bool:
+def _is_usable(one: Estimate) -> bool:
     return one.mean > 0 and (one.count == 1 or one.error is not None)
 
 
-def _trials(quantity: str, one: Estimate) -> NodeTrials:
-    """The variance is that which the mean's error comes from: it accounts for trials that were trimmed."""
-    relative = max(max((one.error or 0.0) ** 2 * one.count, _ROUNDING) / one.mean**2, _LEAST)
-    cost = log(one.mean)
-    return NodeTrials(cost if smaller_is_better(quantity) else -cost, relative, one.count)
+def _node_trials(quantity: str, one: Estimate) -> NodeTrials:
+    """Returns the trials of a node. Their variance comes from the standard error, which accounts for trimmed trials."""
+    squares = max((one.error or 0.0) ** 2 * one.count, _ROUNDING_VARIANCE)
+    variance = max(squares / one.mean**2, _MIN_RELATIVE_VARIANCE)
+    log_mean = log(one.mean)
+    return NodeTrials(log_mean if smaller_is_better(quantity) else -log_mean, variance, one.count)

@@ -1,7 +1,8 @@
-"""Which results an advice reads, what it reads of them, and among which alternatives it chooses. Pure.
+"""Selects what an advice reads: runs, results, the needed fields of these, and the alternatives that it compares.
 
-All that compares classes then compares alternatives: the label of one stands in the place of the node class. What was
-chosen is no level any more; of what was not, the server's class becomes one, so that it is held equal like the others.
+Code that compares classes also compares alternatives. A result is relabelled: the name of its alternative takes the
+place of the node class. The factors of the alternative are no levels then. Unless the class is chosen too, it becomes a
+level.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
@@ -11,51 +12,50 @@ from typing import Any, Final, TypeVar, cast
 
 from tierbench.advice.constraints import mean_limits
 from tierbench.advice.estimate import percentile_name, with_derived_quantities
-from tierbench.advice.tables import NAMED_BY_VALUE, RunResults, runs
+from tierbench.advice.tables import RunResults, is_named_by_level, runs
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.quantities import RETRIES, levels_and_parameters, rate_quantity, time_quantity
-from tierbench.results.units import describe_level, join_words, level_number
+from tierbench.results.units import describe_level, factor_traits, join_words, level_number
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
-_NOT_TOLD: Final[set[str]] = set()
-_UNUSED: Final = frozenset({"display", "pairShares"})
-Shared = TypeVar("Shared", bound=Model)
+_NO_FIELDS: Final[set[str]] = set()
+_UNREAD: Final = frozenset({"display", "pairShares"})
+ModelType = TypeVar("ModelType", bound=Model)
 CLIENT_CLASS: Final = "clientClass"
 ACCESS_NETWORK: Final = "accessNetwork"
 Settings = Mapping[str, str]
-"""Levels of what is chosen, by name."""
+"""The levels that define an alternative, by factor."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """The newest run of each benchmark, and the run before it. A run that is not over yields to the one before."""
+    """The newest run of each benchmark and the run before it. A run that is not finished is left out."""
 
     current: tuple[RunResults, ...]
     before: tuple[RunResults, ...]
 
     @property
     def results(self) -> tuple[BenchmarkResult, ...]:
-        """Those that the answer rests on."""
+        """The results that the answer is computed from."""
         return tuple(result for run in self.current for result in run.results)
 
     def map_results(self, change: Change) -> "Selection":
-        """The same with the results of each run changed."""
-        return Selection(_changed(self.current, change), _changed(self.before, change))
+        """Returns the selection with the results of each run replaced by what `change` makes of them."""
+        current, before = (
+            tuple(replace(run, results=change(run.results)) for run in found) for found in (self.current, self.before)
+        )
+        return Selection(current, before)
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of their benchmarks."""
+        """The kinds of the benchmarks."""
         return tuple(sorted({run.benchmark.kind for run in self.current}))
 
 
-def _changed(found: Sequence[RunResults], change: Change) -> tuple[RunResults, ...]:
-    return tuple(replace(run, results=change(run.results)) for run in found)
-
-
 def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Selection:
-    """What the spec chooses."""
+    """Returns the runs that the spec of an advice selects."""
     histories: dict[tuple[str, str, str], list[RunResults]] = {}
     for run in runs(result for result in results if _chosen(spec, result)):
         histories.setdefault((run.namespace, run.benchmark.kind, run.benchmark.name), []).append(run)
@@ -78,13 +78,13 @@ def _finished(history: Sequence[RunResults]) -> Sequence[RunResults]:
 
 
 def quantities_read(spec: PlacementAdviceSpec, kind: str, there: Container[str]) -> tuple[str, ...]:
-    """The quantities that the answer rests on, of those that are `there`."""
+    """Returns the quantities that an advice reads; `there` are the quantities that results have."""
     limited = (limit.quantity for limit in mean_limits(spec.constraints, kind, there))
     return (quantity_of(objective_of(spec), kind, there), *limited)
 
 
 def quantity_of(objective: Objective, kind: str, there: Container[str]) -> str:
-    """What alternatives are ranked by, of the quantities that are `there`."""
+    """Returns the quantity that alternatives are ranked by; `there` are the quantities that results have."""
     if objective.type is ObjectiveType.PERCENTILE and objective.percentile is not None:
         return percentile_name(time_quantity(kind, there), objective.percentile)
     if objective.type is ObjectiveType.RETRIES:
@@ -93,19 +93,20 @@ def quantity_of(objective: Objective, kind: str, there: Container[str]) -> str:
 
 
 def objective_of(spec: PlacementAdviceSpec) -> Objective:
-    """The objective of an advice, by default the throughput, or the mean time over a workload."""
+    """Returns the objective of an advice. The default is the mean time over a workload, and throughput without one."""
     default = ObjectiveType.THROUGHPUT if spec.workload is None else ObjectiveType.MEAN_TIME
     return spec.objective or Objective(type=default)
 
 
 def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
-    """A stored result, with what the answer needs. The rest is not looked at either: that would take longer than the
-    answer.
+    """Returns a stored result with only the fields that the advice reads. Other fields are not validated.
+
+    Validation of all fields takes longer than the advice, and 10,000 whole results do not fit into the operator.
 
     Raises:
-        ValidationError: what is needed cannot be understood.
+        ValidationError: a field that is needed is invalid.
     """
-    result = BenchmarkResult.model_validate({**raw, "status": _needed(spec, raw)})
+    result = BenchmarkResult.model_validate({**raw, "status": _needed_status(spec, raw)})
     quantities = quantities_read(spec, result.spec.benchmark.kind, result.status.statistics)
     metadata, asked, status = result.metadata, result.spec, with_derived_quantities(result, quantities).status
     every = _needs_every_trial(spec)
@@ -122,21 +123,23 @@ def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> Benchma
         "trials": tuple(
             trial.model_copy(update={"server": None}) for trial in status.trials if every or trial.failure is not None
         ),
-        "statistics": {name: _light(status.statistics[name]) for name in quantities if name in status.statistics},
-        "counts": _light(status.counts),
+        "statistics": {name: _construct(status.statistics[name]) for name in quantities if name in status.statistics},
+        "counts": _construct(status.counts),
         "engine": None if status.engine is None else _shared(status.engine),
     }
-    return _light(result, metadata=_light(known), spec=_light(asked, **places), status=_light(status, **numbers))
+    return _construct(
+        result, metadata=_construct(known), spec=_construct(asked, **places), status=_construct(status, **numbers)
+    )
 
 
-def _light(one: Shared, **changes: Any) -> Shared:
-    """The same with changes, and without a set of its own of the fields that were given: that is a third of it."""
-    return cast(Shared, type(one).model_construct(_NOT_TOLD, **{**vars(one), **changes}))
+def _construct(one: ModelType, **changes: Any) -> ModelType:
+    """Returns a copy with changes. All copies share one set of given fields, which saves a third of the memory."""
+    return cast(ModelType, type(one).model_construct(_NO_FIELDS, **{**vars(one), **changes}))
 
 
-def _needed(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a status, as it is stored, what the answer comes from."""
-    status = {name: part for name, part in raw.get("status", {}).items() if name not in _UNUSED}
+def _needed_status(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the fields of a stored status that the advice reads."""
+    status = {name: part for name, part in raw.get("status", {}).items() if name not in _UNREAD}
     if _needs_every_trial(spec):
         return status
     status.pop("distributions", None)
@@ -154,8 +157,8 @@ def _needs_every_trial(spec: PlacementAdviceSpec) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _shared(one: Shared) -> Shared:
-    """One object for all that are equal."""
+def _shared(one: ModelType) -> ModelType:
+    """Returns one object for all equal ones."""
     return one
 
 
@@ -166,10 +169,10 @@ def _shared_levels(levels: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Choice:
-    """`dimensions` are chosen among; `results` are all that are meant, and factors that are `named` stay levels.
+    """The alternatives among results: the combinations of levels of the factors `dimensions`.
 
-    A factor that only some alternatives have, as Kafka's codec, can be held equal for none: with several levels it is
-    chosen, too, and with one it goes without saying.
+    A factor that only some alternatives have, such as the codec of Kafka, cannot be held equal. With several levels it
+    becomes part of the alternative; with one level it is dropped. Factors that are `named` always stay levels.
     """
 
     dimensions: tuple[str, ...]
@@ -178,43 +181,43 @@ class Choice:
 
     @property
     def of_classes(self) -> bool:
-        """Whether the node class is among what is chosen."""
+        """Whether alternatives differ in their node class."""
         return Dimension.NODE_CLASS in self.dimensions
 
     @property
     def noun(self) -> str:
-        """What an alternative is called."""
+        """The noun for an alternative in messages."""
         return "class" if self.dimensions == (Dimension.NODE_CLASS,) else "choice"
 
     @cached_property
     def alternatives(self) -> Mapping[str, Settings]:
-        """Every alternative, by its label."""
+        """The settings of every alternative, by its name."""
         every = {tuple(settings.items()): settings for settings in map(self.settings, self.results)}
         return {alternative_name(settings): settings for settings in every.values() if settings}
 
     def relabel(self, results: Sequence[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
-        """The results, each as one of its alternative; those that have nothing of what is chosen are left out."""
+        """Returns results with their alternative in place of the node class, without those that have no alternative."""
         if self.noun == "class":
             return tuple(results)
-        return tuple(self._as_one_of(result, settings) for result in results if (settings := self.settings(result)))
+        return tuple(self._relabelled(result, settings) for result in results if (settings := self.settings(result)))
 
-    def _as_one_of(self, result: BenchmarkResult, settings: Settings) -> BenchmarkResult:
-        spec, gone = result.spec, self.absorbed_factors
+    def _relabelled(self, result: BenchmarkResult, settings: Settings) -> BenchmarkResult:
+        spec, absorbed = result.spec, self.absorbed_factors
         held = {} if self.of_classes else {Dimension.NODE_CLASS.value: spec.server.node_class}
         update = {
             "server": spec.server.model_copy(update={"node_class": alternative_name(settings)}),
-            "levels": held | {name: level for name, level in spec.levels.items() if name not in gone},
-            "conditions": {name: level for name, level in spec.conditions.items() if name not in gone},
+            "levels": held | {name: level for name, level in spec.levels.items() if name not in absorbed},
+            "conditions": {name: level for name, level in spec.conditions.items() if name not in absorbed},
         }
         return result.model_copy(update={"spec": spec.model_copy(update=update)})
 
     @cached_property
     def absorbed_factors(self) -> frozenset[str]:
-        """The factors that are no level any more: what is chosen, and what goes without saying with it."""
+        """The factors that are no level of a relabelled result."""
         return frozenset({*self.dimensions, *self._dependent_factors})
 
     def settings(self, result: BenchmarkResult) -> Settings:
-        """Which alternative a result is one of; nothing if it has nothing of what is chosen."""
+        """Returns the settings of the alternative that a result belongs to; empty if it has none of the dimensions."""
         levels = attributes_of(result)
         chosen = {name: levels[name] for name in self.dimensions if name in levels}
         own = {
@@ -224,7 +227,7 @@ class Choice:
 
     @cached_property
     def _dependent_factors(self) -> Mapping[str, frozenset[str]]:
-        """The factors that some alternatives have and others have not, and their levels."""
+        """The factors that only some alternatives have, with their levels."""
         if self.noun == "class":
             return {}
         having: dict[tuple[str | None, ...], set[str]] = {}
@@ -240,7 +243,7 @@ class Choice:
 
 
 def attributes_of(result: BenchmarkResult) -> dict[str, str]:
-    """All that results may differ in, by name: classes, the access network of the client, levels and conditions."""
+    """Returns all that results may differ in, by name: classes, access network of the client, levels and conditions."""
     spec = result.spec
     return {
         Dimension.NODE_CLASS.value: spec.server.node_class,
@@ -251,32 +254,31 @@ def attributes_of(result: BenchmarkResult) -> dict[str, str]:
 
 
 def alternative_name(settings: Settings) -> str:
-    """An alternative in words: cloud; mosquitto on cloud with delivery AtMostOnce and TLSv1.3."""
-    who = " on ".join(settings[name] for name in NAMED_BY_VALUE if name in settings)
-    others = [describe_level(name, level) for name, level in settings.items() if name not in NAMED_BY_VALUE]
-    return " with ".join(filter(None, (who, join_words(others))))
+    """Returns the name of an alternative, such as "cloud" or "mosquitto on cloud with delivery AtMostOnce"."""
+    names = sorted(filter(is_named_by_level, settings), key=lambda name: name == Dimension.NODE_CLASS)
+    others = [describe_level(name, level) for name, level in settings.items() if name not in names]
+    return " with ".join(filter(None, (" on ".join(settings[name] for name in names), join_words(others))))
 
 
 def relabelled_run(run: RunResults) -> RunResults:
-    """The run as what it compares."""
+    """Returns the run with its results relabelled by what the run compares."""
     choice = run_choice(run)
     return run if choice.of_classes else replace(run, results=choice.relabel(run.results))
 
 
 def run_choice(run: RunResults) -> Choice:
-    """What a run compares, as a choice."""
+    """Returns the alternatives that a run compares."""
     return Choice((compared_factor(run),), run.results)
 
 
 def compared_factor(run: RunResults) -> str:
-    """What its answer compares: classes, or with one server class the first setting of words that varies. UDP is as
-    fast as it is told to be, so TCP is no alternative to it.
-    """
-    varying = (
-        name for name in Dimension if name is not Dimension.PROTOCOL and _is_varied_setting(run.factors.get(name, ()))
-    )
-    return Dimension.NODE_CLASS if len(run.classes) != 1 else next(varying, Dimension.NODE_CLASS)
+    """Returns the factor that a run compares: the node class, or with one class the first setting that varies."""
+    if len(run.classes) != 1:
+        return Dimension.NODE_CLASS
+    competing = (name for name in Dimension if factor_traits(name).competing)
+    return next((name for name in competing if _is_varied_setting(run.factors.get(name, ()))), Dimension.NODE_CLASS)
 
 
 def _is_varied_setting(levels: Sequence[str]) -> bool:
+    """Returns whether a factor varies and its levels are words."""
     return len(levels) > 1 and any(level_number(level) is None for level in levels)

@@ -1,4 +1,4 @@
-"""Results as tables: rows are the levels of one factor, columns the server classes; one table for each other level."""
+"""Results as tables: rows are the levels of one factor, columns are server classes, with one table per other level."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,56 +9,48 @@ from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
 from tierbench.results.published import is_published_mean
 from tierbench.results.quantities import is_censored, levels_and_parameters
-from tierbench.results.units import are_numbers, describe_level, is_size, join_words, level_number
+from tierbench.results.units import are_numbers, describe_level, factor_traits, is_size, join_words, level_number
 
 CLIENT: Final = "client"
 MIN_CURVE_LEVELS: Final = 3
-"""So many numbers make a curve."""
-NAMED_BY_VALUE: Final = (Dimension.BROKER, Dimension.NODE_CLASS)
-"""Factors whose levels say by themselves what they are."""
+"""The fewest levels that are numbers and make a curve."""
+_DIMENSIONS: Final = frozenset(Dimension)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One level on one class: a result a node."""
+    """One level on one class, with one result per node."""
 
     results: tuple[BenchmarkResult, ...]
 
     @cached_property
     def measured(self) -> tuple[BenchmarkResult, ...]:
-        """Those that ended with at least one good trial."""
+        """The results with at least one good trial."""
         return tuple(result for result in self.results if result.status.phase is ResultPhase.MEASURED)
 
     @property
     def retries(self) -> int:
-        """Of all counted trials."""
+        """The retries of all counted trials."""
         return sum(result.status.counts.retries for result in self.results)
 
     @property
     def has_retry_counts(self) -> bool:
-        """Whether it is known how often something was tried again."""
+        """Whether the number of retries is known."""
         return any(result.status.counts.retries or not is_published_mean(result) for result in self.results)
 
     @property
-    def lost(self) -> int | None:
-        """Messages lost in all counted trials; None where that is not known."""
-        counted = [result.status.counts.messages for result in self.results]
-        known = [messages.lost for messages in counted if messages is not None and messages.lost is not None]
-        return sum(known) if known else None
-
-    @property
     def completed(self) -> int:
-        """Counted trials that ended with everything asked for."""
+        """The number of good trials."""
         return sum(result.status.counts.completed for result in self.results)
 
     @property
     def failed(self) -> int:
-        """Counted trials that did not."""
+        """The number of counted trials that failed."""
         return sum(result.status.counts.failed for result in self.results)
 
     @cached_property
     def cut_short(self) -> bool:
-        """Whether trials were cut off, or failed: then those that ended may be the quick ones."""
+        """Whether trials were cut off or failed. The good ones may then be the fast ones."""
         return any(is_censored(result) or result.status.counts.failed for result in self.measured)
 
 
@@ -67,7 +59,7 @@ EMPTY: Final = Cell(())
 
 @dataclass(frozen=True)
 class Table:
-    """One factor's levels against server classes; `held` are the levels of the other factors that vary."""
+    """The levels of one factor against server classes. `held` are the levels of the other factors that vary."""
 
     factor: str
     held: Mapping[str, str]
@@ -76,13 +68,13 @@ class Table:
     cells: Mapping[tuple[str, str], Cell]
 
     def cell(self, row: str, column: str) -> Cell:
-        """The cell, empty if it is not measured."""
+        """Returns the cell of a level and a class; it is empty if nothing was measured there."""
         return self.cells.get((row, column), EMPTY)
 
 
 @dataclass(frozen=True)
 class ResultSet:
-    """Results that are read together."""
+    """Results that are laid out together."""
 
     results: tuple[BenchmarkResult, ...]
 
@@ -97,33 +89,34 @@ class ResultSet:
 
     @cached_property
     def fixed(self) -> Mapping[str, str]:
-        """The factors that do not vary, and their level."""
+        """The level of each factor that does not vary."""
         return {factor: levels[0] for factor, levels in self.factors.items() if len(levels) == 1}
 
     @cached_property
     def classes(self) -> tuple[str, ...]:
-        """Server classes in the order of the cases."""
+        """The server classes, in the order of the cases."""
         return tuple(dict.fromkeys(result.spec.server.node_class for result in self.results))
 
     @cached_property
     def clients(self) -> tuple[str, ...]:
-        """Client classes in the order of the cases."""
+        """The client classes, in the order of the cases."""
         return tuple(dict.fromkeys(result.spec.client.node_class for result in self.results))
 
     @cached_property
     def row_factor(self) -> str:
-        """The factor whose levels are the rows: one that varies, of numbers before words, with the most levels."""
+        """The factor whose levels are the rows: one that varies, numbers before words, with the most levels."""
         return max(self.factors, key=lambda name: _weight(name, self.factors[name]), default="")
 
     @cached_property
     def tables(self) -> tuple[Table, ...]:
-        """One table for each combination of the other factors that vary, the client class among them."""
-        return tuple(table for part in self.subsets for table in part.tables_by(part.row_factor))
+        """One table for each combination of the other factors that vary, including the client class."""
+        return tuple(table for subset in self.subsets for table in subset.tables_by(subset.row_factor))
 
     @property
     def subsets(self) -> tuple[Self, ...]:
-        """The results whose level of a factor is a number apart from the others, where there are enough for a curve:
-        Ratio10 to Ratio90 have an order, and Random and Zeros beside them have none.
+        """The results, split where a factor mixes numbers with words and the numbers are enough for a curve.
+
+        Ratio10 to Ratio90 have an order, Random and Zeros have none.
         """
         mixed = next((name for name, levels in self.factors.items() if _is_mixed(name, levels)), None)
         if mixed is None:
@@ -131,10 +124,10 @@ class ResultSet:
         halves: dict[bool, list[BenchmarkResult]] = {True: [], False: []}
         for result in self.results:
             halves[are_numbers(mixed, (levels_and_parameters(result).get(mixed, ""),))].append(result)
-        return tuple(part for half in halves.values() for part in replace(self, results=tuple(half)).subsets)
+        return tuple(subset for half in halves.values() for subset in replace(self, results=tuple(half)).subsets)
 
     def tables_by(self, factor: str) -> tuple[Table, ...]:
-        """The same with the levels of this factor as rows."""
+        """Returns tables whose rows are the levels of this factor."""
         groups: dict[tuple[tuple[str, str], ...], dict[tuple[str, str], list[BenchmarkResult]]] = {}
         for result in self.results:
             levels = levels_and_parameters(result)
@@ -181,14 +174,14 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, bool, int, bool]:
 
 
 def sort_levels(levels: tuple[str, ...]) -> tuple[str, ...]:
-    """Levels in ascending order if all are numbers, else as they are."""
+    """Returns levels in ascending order if all are numbers, else unchanged."""
     numbers = [level_number(level) for level in levels]
     known = [number for number in numbers if number is not None]
     return tuple(level for _, level in sorted(zip(known, levels, strict=True))) if len(known) == len(levels) else levels
 
 
 def runs(results: Iterable[BenchmarkResult]) -> tuple[RunResults, ...]:
-    """Every run of every benchmark, by namespace, kind, name and number."""
+    """Returns every run of every benchmark, sorted by namespace, kind, name and number."""
     found: dict[tuple[str, str, str, int], list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
@@ -203,20 +196,28 @@ def runs(results: Iterable[BenchmarkResult]) -> tuple[RunResults, ...]:
 
 
 def newest(all_runs: Iterable[RunResults]) -> tuple[RunResults, ...]:
-    """The last run of each benchmark."""
+    """Returns the newest run of each benchmark."""
     last = {(run.namespace, run.benchmark.kind, run.benchmark.name): run for run in all_runs}
     return tuple(last.values())
 
 
+def is_named_by_level(factor: str) -> bool:
+    """Returns whether a level says by itself what it is, as the name of a broker or of a node class does."""
+    return factor in _DIMENSIONS and factor_traits(factor).names
+
+
 def describe_rows(table: Table, levels: Sequence[str]) -> str:
-    """A stretch of neighbouring levels of a table in words."""
+    """Returns neighbouring levels of a table in words."""
     return describe_levels(table.factor, table.rows, levels)
 
 
 def describe_levels(factor: str, every: Sequence[str], levels: Sequence[str]) -> str:
-    """Some levels of all that there are: at 1 MB, up to 2 GB, from 3 GB on; of words: with GZIP and Zstd, on cloud."""
+    """Returns some of all levels of a factor in words.
+
+    Numbers are a range: "at 1 MB", "up to 2 GB", "from 3 GB on". Words are a list: "with GZIP and Zstd", "on cloud".
+    """
     if not are_numbers(factor, every):
-        texts = [level if factor in NAMED_BY_VALUE else describe_level(factor, level) for level in levels]
+        texts = [level if is_named_by_level(factor) else describe_level(factor, level) for level in levels]
         return f"{'on' if factor == Dimension.NODE_CLASS else 'with'} {join_words(texts)}"
     first, last = describe_level(factor, levels[0]), describe_level(factor, levels[-1])
     if len(levels) == len(every):

@@ -36,7 +36,7 @@ from tierbench.results.units import (
 
 _WIDTH_OF_FILES: Final = 200
 _BAR_WIDTH: Final = 40
-_MAX_COSTS: Final = 8
+_MAX_EFFECTS: Final = 8
 _SEVERAL: Final = 2
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _COLOURS: Final = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
@@ -87,21 +87,21 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
     if published and not any(published_table(shown, table, theirs) for table in shown.tables):
         yield Text(no_match_message(run), style="yellow")
     yield from map(Text, kind_answers(run))
-    yield from _costs(run)
+    yield from _effects(run)
     yield from _notes(run)
 
 
-def _costs(run: RunResults) -> Iterator[RenderableType]:
-    """Renders the costs of factors that the answer does not compare.
+def _effects(run: RunResults) -> Iterator[RenderableType]:
+    """Renders the effects of factors that the answer does not compare.
 
     They appear if there are several factors, if one is a load, or if there is no other answer.
     """
     found = summarize_run(run, without=(compared_factor(run),))
-    factors = {factor for costs in found for factor in costs.factors}
+    factors = {factor for summary in found for factor in summary.factors}
     has_load = any(factor_traits(name).load for name in factors)
     if len(factors) >= _SEVERAL or has_load or (factors and not has_alternatives(run) and not kind_answers(run)):
-        yield Text("What each factor costs, all else equal", style="bold")
-        yield from map(Text, factor_statements(found)[:_MAX_COSTS])
+        yield Text("Effects of factors, all else equal", style="bold")
+        yield from map(Text, factor_statements(found)[:_MAX_EFFECTS])
         yield Text("For every effect with its interval, see `kubectl tierbench report`.", style="dim")
         yield Text()
 
@@ -136,23 +136,23 @@ def _grid(table: Table, found: Sequence[LevelVerdict], quantity: str) -> Grid:
         grid.add_column("\nretries", justify="right")
         grid.add_column("\nn", justify="right")
     grid.add_column("\nahead")
-    for standing in found:
-        grid.add_row(*_row(table, standing, quantity))
+    for verdict in found:
+        grid.add_row(*_row(table, verdict, quantity))
     return grid
 
 
-def _row(table: Table, standing: LevelVerdict, quantity: str) -> list[Text]:
-    row = [Text(show_level(table.factor, standing.level) or "all")]
+def _row(table: Table, verdict: LevelVerdict, quantity: str) -> list[Text]:
+    row = [Text(show_level(table.factor, verdict.level) or "all")]
     for column in table.columns:
-        cell = table.cell(standing.level, column)
-        best = standing.leaders == (column,) and not standing.only_one
+        cell = table.cell(verdict.level, column)
+        best = verdict.leaders == (column,) and not verdict.only_one
         count = f"{cell.completed} + {cell.failed} failed" if cell.failed else str(cell.completed)
         row += [
             Text(_mean(cell, quantity), style="bold" if best else ""),
             Text(str(cell.retries) if cell.has_retry_counts else DASH, style="red" if cell.retries else ""),
             Text(count if cell.results and cell.completed + cell.failed else DASH),
         ]
-    return [*row, Text(short_verdict(standing, quantity))]
+    return [*row, Text(short_verdict(verdict, quantity))]
 
 
 def _bars(table: Table, quantity: str) -> Iterator[RenderableType]:

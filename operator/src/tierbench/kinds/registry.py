@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from tierbench.advice.tables import RunResults
+    from tierbench.advice.tables import RunResults, Table
     from tierbench.api.benchmark import Access, Benchmark, BenchmarkSpec, ServiceSpec
     from tierbench.api.contract import TrialLine
     from tierbench.api.measurements import NodeNetwork
@@ -47,6 +47,10 @@ def _unchanged(merged: TrialLine, _: object, __: object) -> TrialLine:
     return merged
 
 
+def _no_text(_: object) -> str:
+    return ""
+
+
 def _no_fields(*_: object) -> Mapping[str, Any]:
     return {}
 
@@ -73,6 +77,8 @@ class FactorTraits:
     load: bool = False
     amount: bool = False
     sum: bool = False
+    competing: bool = True
+    """Whether one level can be better than another. UDP sends at the rate that it is given, so TCP does not compete."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +97,12 @@ class Measures:
     main: Sequence[str]
     time: Sequence[str]
     rate: str
+    byte_rate: str = ""
+    """The rate in bytes, if `rate` counts something else."""
     times: Mapping[str, str] = field(default_factory=dict)
     titles: Mapping[str, str] = field(default_factory=dict)
+    larger_is_better: Sequence[str] = ()
+    """The quantities, other than rates, of which a larger value is better."""
     distributions: Mapping[str, str] = field(default_factory=dict)
     """The times of which a trial has many, and the fields of Distributions that keep them."""
     costs: Sequence[str] = ()
@@ -127,6 +137,15 @@ class Metrics:
 
 
 @dataclass(frozen=True)
+class ReportSection:
+    """A section of figures that only one kind has. `figures` takes the prefix of names and a panel of the run."""
+
+    name: str
+    title: str
+    figures: Callable[[str, Panel], tuple[Figure, ...]]
+
+
+@dataclass(frozen=True)
 class Report:
     """What a report shows of this kind alone: a row of cells a trial, and pictures.
 
@@ -138,17 +157,17 @@ class Report:
     retries: Callable[[ResultTrial], str | None] = _none
     """The retries of a trial in words, where they are more than a number."""
     answers: Callable[[RunResults], tuple[str, ...]] = _nothing
-    """What a run answers beside who is ahead."""
+    """The sentences that this kind adds to the answer of a run."""
+    losses: Callable[[Table], str] = _no_text
+    """A sentence on what was lost in the cases of a table, or nothing."""
     figures: Callable[[str, RunResults], tuple[Figure, ...]] = _nothing
     drawn: Callable[[str], bool] = _never
     spreads: Mapping[str, str] = field(default_factory=dict)
     """The fields of Distributions that are drawn, with their titles."""
     other_spreads: Mapping[str, str] = field(default_factory=dict)
     """Those that are drawn with the quantities that few readers look for."""
-    shares: Callable[[str, Panel], tuple[Figure, ...]] = _nothing
-    """What each of several parts had."""
-    times: Callable[[str, Panel], tuple[Figure, ...]] = _nothing
-    """Where the time goes."""
+    sections: Sequence[ReportSection] = ()
+    """Further sections of figures."""
 
 
 @dataclass(frozen=True)

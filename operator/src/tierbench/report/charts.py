@@ -1,4 +1,4 @@
-"""Plots as inline SVG: lines with intervals and trials, grouped bars and stacked ones. Colours are the page's."""
+"""Charts as inline SVG: lines with intervals and trials, grouped bars and stacked bars. The page has the colours."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,11 +23,11 @@ Scale = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Point:
-    """A value at the `level`-th level; its interval, and the single trials behind it. `words` is the tooltip."""
+    """A value at the level with the index `level`, with its interval and single trials. `text` is the tooltip."""
 
     level: int
     value: float
-    words: str
+    text: str
     low: float | None = None
     high: float | None = None
     trials: tuple[float, ...] = ()
@@ -35,8 +35,10 @@ class Point:
 
 @dataclass(frozen=True)
 class Series:
-    """The points of one line, or one kind of bar. `curve` is a finer line than that through them: numbers of a level
-    axis, and values. `tone` counts colours and marks, by default those of its place; `dash` the strokes, 0 is solid.
+    """The points of one line, or of one kind of bar.
+
+    `curve` is a finer line than that through the points, as pairs of a number on the level axis and a value. `tone` is
+    the index of colour and mark, by default that of the series. `dash` is the index of the stroke; 0 is solid.
     """
 
     name: str
@@ -48,8 +50,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a plot shows. `numbers` gives each level its place on an axis, logarithmic unless it is `proportional`;
-    without them levels stand evenly. `bars` says whether it is drawn in bars, for the legend.
+    """The content of a chart.
+
+    `numbers` are the positions of levels on their axis, which is logarithmic unless it is `proportional`. Without them
+    levels have even distances. `bars` says whether the chart is drawn with bars.
     """
 
     name: str
@@ -66,27 +70,27 @@ class Chart:
     bars: bool = False
 
     @property
-    def empty(self) -> bool:
-        """Whether there is nothing to draw."""
+    def is_empty(self) -> bool:
+        """Whether there is no point."""
         return not any(series.points for series in self.series)
 
     @property
-    def zero(self) -> bool:
-        """Whether there is nothing to see: all values are 0."""
+    def is_zero(self) -> bool:
+        """Whether all values are 0."""
         return not any(point.value for series in self.series for point in series.points)
 
     def tone(self, index: int) -> int:
-        """Which colour and mark the `index`-th series has."""
+        """Returns the index of the colour and mark of a series."""
         tone = self.series[index].tone
         return index if tone is None else tone
 
     def style(self, index: int) -> str:
-        """The classes of its elements."""
+        """Returns the CSS classes of a series."""
         dash = self.series[index].dash
         return f"s{self.tone(index) % 6}{f' d{dash % 4}' if dash else ''}"
 
     def swatch(self, index: int) -> Markup:
-        """What stands for it in a legend."""
+        """Returns the symbol of a series in the legend."""
         dashed = any(series.dash for series in self.series)
         bar = element("rect", class_="bar", x=-13, y=-6, width=26, height=12, rx=2)
         stroke = bar if self.bars else element("path", class_="line", d="M-14 0H14")
@@ -98,7 +102,7 @@ class Chart:
 
 
 def lines(chart: Chart) -> Markup:
-    """A line a class through its means, with confidence intervals and a dot for every trial."""
+    """Returns a line per series through its means, with confidence intervals and a dot for every trial."""
     places, y, grid = _places(chart), *_vertical(chart, _values(chart))
     groups = []
     for index, series in enumerate(chart.series):
@@ -110,7 +114,7 @@ def lines(chart: Chart) -> Markup:
 
 
 def bars(chart: Chart) -> Markup:
-    """A group of bars a level, a bar a series, with confidence intervals and a dot for every trial."""
+    """Returns a group of bars per level, with confidence intervals and a dot for every trial."""
     places, y, grid = _places(chart), *_vertical(chart, _values(chart))
     width = _bar_width(chart, 30, len(chart.series))
     groups = []
@@ -126,7 +130,7 @@ def bars(chart: Chart) -> Markup:
 
 
 def stacked(chart: Chart) -> Markup:
-    """A bar a level: the series' values one upon another, the first at the bottom."""
+    """Returns a bar per level, in which the values of the series are stacked. The first series is at the bottom."""
     totals = [0.0] * len(chart.levels)
     for series in chart.series:
         for point in series.points:
@@ -172,7 +176,7 @@ def _level_scale(chart: Chart, numbers: Sequence[float]) -> Scale:
 
 
 def _shift(chart: Chart, index: int) -> float:
-    """Moves a series aside, so that intervals of one level do not cover each other."""
+    """Returns the offset of a series, which keeps the intervals of one level apart."""
     if chart.numbers is not None:
         return 0.0
     step = (WIDTH - LEFT - RIGHT) / len(chart.levels)
@@ -215,7 +219,7 @@ def _level_axis(chart: Chart, places: Sequence[float]) -> Markup:
 
 
 def _readable(levels: Sequence[str], places: Sequence[float]) -> list[int]:
-    """The levels whose labels do not touch: the last, the first, then the others from the right."""
+    """Returns the levels whose labels do not touch: the last, the first, then the others from the right."""
     taken: list[int] = []
     order = [len(levels) - 1, 0, *range(len(levels) - 2, 0, -1)]
     for index in dict.fromkeys(order):
@@ -238,7 +242,7 @@ def _marks(tone: int, series: Series, places: Sequence[float], y: Scale, shift: 
     drawn = []
     for point in series.points:
         x = places[point.level] + shift
-        parts = [element("title", f"{series.name}: {point.words}")]
+        parts = [element("title", f"{series.name}: {point.text}")]
         if point.low is not None and point.high is not None:
             parts.append(_interval(x, y(point.low), y(point.high)))
         drawn.append(element("g", *parts, marker(tone, x, y(point.value))))
@@ -246,7 +250,7 @@ def _marks(tone: int, series: Series, places: Sequence[float], y: Scale, shift: 
 
 
 def _trials(point: Point, x: float, y: Scale) -> Markup:
-    """All dots of a point in one path: round caps of strokes without length. They are spread a little to both sides."""
+    """Returns all dots of a point as one path. The dots are round caps of strokes without length."""
     middle = (len(point.trials) - 1) / 2
     spread = min(1.0, 5 / middle) if middle else 0.0
     dots = "".join(f"M{x + (i - middle) * spread:.1f} {y(value):.1f}h0" for i, value in enumerate(point.trials))
@@ -273,17 +277,17 @@ def _bar(chart: Chart, index: int, point: Point, x: float, y: Scale, width: floa
 
 
 def _segment(chart: Chart, index: int, point: Point, x: float, ends: tuple[float, float], width: float) -> list[Markup]:
-    """A piece of a bar, from its lower end to its upper; marked, if there is room, so that it needs no colour."""
+    """Returns a segment of a bar between two heights. If there is room, it has a mark, so it needs no colour."""
     (low, high), name = ends, chart.series[index].name
     gap = 1 if low - high >= _SEPARATE else 0
-    title = element("title", f"{name}: {point.words}")
+    title = element("title", f"{name}: {point.text}")
     rect = element("rect", title, class_="bar", x=x + 1, y=high + gap, width=width - 2, height=low - high - gap, rx=2)
     room = low - high >= _MARKED and width >= _MARKED
     return [rect, marker(chart.tone(index), x + width / 2, low - _MARKED / 2)] if room else [rect]
 
 
 def element(name: str, *children: str | Markup, **attributes: str | float) -> Markup:
-    """An element; `class_` and `text_anchor` become `class` and `text-anchor`. Text is escaped, numbers rounded."""
+    """Returns an element. `class_` and `text_anchor` become `class` and `text-anchor`. Text is escaped."""
     head = "".join(f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"' for key, value in attributes.items())
     body = "".join(escape(child) for child in children)
     return Markup(f"<{name}{head}>{body}</{name}>" if body else f"<{name}{head}/>")  # noqa: S704 (escaped above)
@@ -294,24 +298,24 @@ def _value(value: str | float) -> str:
 
 
 def path(points: Sequence[tuple[float, float]]) -> str:
-    """A polyline as path data."""
+    """Returns a polyline as path data."""
     return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def linear(low: float, high: float, start: float, end: float) -> Scale:
-    """Maps low..high onto start..end."""
+    """Returns a function that maps low..high to start..end."""
     factor = (end - start) / ((high - low) or 1)
     return lambda value: start + (value - low) * factor
 
 
 def logarithmic(low: float, high: float, start: float, end: float) -> Scale:
-    """The same by logarithms; everything must be positive."""
+    """Returns a function that maps the logarithms of low..high to start..end. All values must be positive."""
     scale = linear(log10(low), log10(high), start, end)
     return lambda value: scale(log10(value))
 
 
 def linear_ticks(high: float, unit: float, count: int = 5) -> list[float]:
-    """Round numbers of `unit` from 0 to beyond `high`, about `count` of them."""
+    """Returns about `count` round multiples of `unit`, from 0 to at least `high`."""
     if high <= 0:
         return [0.0, unit]
     rough = high / unit / count
@@ -321,7 +325,7 @@ def linear_ticks(high: float, unit: float, count: int = 5) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
-    """1, 2 and 5 times powers of ten within low..high, or powers alone if those are too many."""
+    """Returns 1, 2 and 5 times powers of ten within low..high, or fewer digits if these are more than `most`."""
     exponents = range(floor(log10(low)), ceil(log10(high)) + 1)
     for digits in ((1, 2, 5), (1, 3), (1,)):
         found = [digit * 10.0**exponent for exponent in exponents for digit in digits]
@@ -332,7 +336,7 @@ def log_ticks(low: float, high: float, most: int = 7) -> list[float]:
 
 
 def marker(index: int, x: float, y: float, size: float = 4.2) -> Markup:
-    """The mark of the `index`-th series: its shape tells it apart without colour."""
+    """Returns the mark of a series, whose shape identifies it without colour."""
     s = size
     corners = (
         [],

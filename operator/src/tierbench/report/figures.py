@@ -1,4 +1,4 @@
-"""The plots of results, each with its numbers."""
+"""The figures of a report: charts with their numbers as a table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,8 +31,8 @@ from tierbench.results.units import (
 )
 
 _PERCENT_FULL: Final = 1_000_000.0
-_FEW: Final = 3
-_BOTH: Final = "Both axes are logarithmic."
+_MIN_TRIALS: Final = 3
+_LOG_NOTE: Final = "Both axes are logarithmic."
 _RATIO: Final = "Compression ratio"
 Draw = Callable[[int, Cell], Point | None]
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"
@@ -43,12 +43,12 @@ EVIDENCE: Final = (
     "serverResidentPartsPerMillion",
     "serverCpuPartsPerMillion",
 )
-"""The quantities that explain the others, the most telling first."""
+"""The quantities that explain the others, the most useful first."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A plot and what it says in numbers: a row a level, a column a series."""
+    """A chart and its numbers, with one row per level and one column per series."""
 
     chart: Chart
     svg: Markup
@@ -56,16 +56,17 @@ class Figure:
 
     @property
     def rows(self) -> tuple[tuple[str, ...], ...]:
-        """The level, then what is known of each series there."""
-        known = [{point.level: point.words for point in series.points} for series in self.chart.series]
+        """The level, then the value of each series at that level."""
+        known = [{point.level: point.text for point in series.points} for series in self.chart.series]
         return tuple(
             (level, *(texts.get(index, "–") for texts in known)) for index, level in enumerate(self.chart.levels)
         )
 
 
 def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False) -> Figure | None:
-    """Means with intervals and trials: lines over numbers, bars over words. With `log` sizes and values stand on
-    logarithmic axes.
+    """Returns the means of a quantity with intervals and trials, as lines over numbers and bars over words.
+
+    With `log` both axes are logarithmic, if the levels are numbers above 0. The result is None if there is no value.
     """
 
     def point(level: int, cell: Cell) -> Point | None:
@@ -80,7 +81,7 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
     numbers = tuple(level_number(level) or 0.0 for level in panel.levels) if curve else ()
     share = curve and is_share(panel.levels)
     log = log and curve and not share and min(numbers) > 0
-    note = _BOTH if log else ""
+    note = _LOG_NOTE if log else ""
     chart = Chart(
         name,
         heading(f"{title(quantity)}{factors_suffix(panel)}", panel),
@@ -95,14 +96,14 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
         bars=not curve,
     )
     draw = charts.bars if chart.bars else charts.lines
-    return None if chart.empty else Figure(chart, draw(chart), note)
+    return None if chart.is_empty else Figure(chart, draw(chart), note)
 
 
 def trials_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
-    """The quantity in each counted trial that was good, by its number; None of fewer than three trials."""
+    """Returns the quantity in each good trial, by the number of the trial; None with fewer than three trials."""
     found = [(line, _by_trial(line.cell(""), quantity)) for line in panel.lines]
     numbers = sorted({number for _, known in found for number in known})
-    if len(numbers) < _FEW:
+    if len(numbers) < _MIN_TRIALS:
         return None
     place = {number: index for index, number in enumerate(numbers)}
     series = [
@@ -117,9 +118,9 @@ def trials_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
     chart = Chart(
         name,
         heading(f"{title(quantity)} over the trials", panel),
-        "A line each: its value in each trial, in the order in which they were measured.",
+        "The value in each trial, in the order in which the trials were measured.",
         quantity,
-        "Number of the trial",
+        "Trial",
         tuple(map(str, numbers)),
         tuple(series),
         tuple(map(float, numbers)),
@@ -129,20 +130,20 @@ def trials_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
 
 
 def _by_trial(cell: Cell, quantity: str) -> Mapping[int, float]:
-    """The mean of its nodes."""
+    """Returns the mean over nodes for each trial."""
     known: dict[int, list[float]] = {}
     for trial in good_trials(cell):
         known.setdefault(trial.trial, []).extend(quantities([trial]).get(quantity, ()))
     return {number: fmean(found) for number, found in known.items() if found}
 
 
-def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[LevelVerdict]) -> Figure | None:
-    """How far each class is behind the best one, as bars."""
+def slowness_figure(name: str, panel: Panel, quantity: str, verdicts: Sequence[LevelVerdict]) -> Figure | None:
+    """Returns how far each class is behind the best one, as bars."""
     means = [
         {line.name: found.mean for line in panel.lines if (found := estimate(line.cell(level), quantity)) is not None}
         for level in panel.levels
     ]
-    best = [known.get(standing.best) for known, standing in zip(means, standings, strict=True)]
+    best = [known.get(verdict.best) for known, verdict in zip(means, verdicts, strict=True)]
 
     def point(level: int, cell: Cell) -> Point | None:
         found, first = estimate(cell, quantity), best[level]
@@ -154,29 +155,29 @@ def slowness_figure(name: str, panel: Panel, quantity: str, standings: Sequence[
     heading = (
         "How much longer than the fastest class" if smaller_is_better(quantity) else "How far behind the best class"
     )
-    note = "No bar: the best mean of that level. Whether the difference is more than chance is in the table above."
+    note = "The best mean of each level has no bar. The table above says whether the difference is significant."
     return _bars(name, panel, "PartsPerMillion", heading, note, point)
 
 
 def retries_figure(name: str, panel: Panel) -> Figure | None:
-    """Retries a trial, as bars; None if there were none at all."""
+    """Returns the retries per trial, as bars; None if there were none."""
 
     def point(level: int, cell: Cell) -> Point | None:
         trials = cell.completed + cell.failed
         if not trials:
             return None
-        causes = _sum([result.status.counts.retry_causes for result in cell.results])
+        causes = _add_counts([result.status.counts.retry_causes for result in cell.results])
         text = f"{cell.retries} in {trials} trials"
         if causes:
             text += f" ({', '.join(f'{count} {humanize(cause).lower()}' for cause, count in causes.items())})"
         return Point(level, cell.retries / trials, text)
 
-    figure = _bars(name, panel, "retries", "Retries a trial", "", point)
-    return None if figure is None or figure.chart.zero else figure
+    figure = _bars(name, panel, "retries", "Retries per trial", "", point)
+    return None if figure is None or figure.chart.is_zero else figure
 
 
 def evidence_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
-    """A plot for each quantity that explains the others, as far as it was seen."""
+    """Returns a figure for each quantity that explains the others, if it was measured."""
     figures = [_evidence_figure(f"{prefix}-{name}", panel, name) for name in EVIDENCE]
     return tuple(figure for figure in figures if figure is not None)
 
@@ -186,7 +187,7 @@ def _evidence_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
     share = quantity.endswith("PartsPerMillion")
 
     def point(level: int, cell: Cell) -> Point | None:
-        value = observed(cell, quantity)
+        value = mean_evidence(cell, quantity)
         return None if value is None else Point(level, value, show(quantity, value))
 
     return _bars(name, panel, quantity, text, note, point, _PERCENT_FULL if share else None)
@@ -206,7 +207,7 @@ def _bars(
     chart = Chart(
         name,
         heading,
-        note or f"{heading}: a bar each at every level.",
+        note or f"{heading}, as bars at every level.",
         quantity,
         axis_of(panel),
         levels_of(panel),
@@ -214,7 +215,7 @@ def _bars(
         maximum=None if maximum is None else max(maximum, highest),
         bars=True,
     )
-    return None if chart.empty else Figure(chart, charts.bars(chart), note)
+    return None if chart.is_empty else Figure(chart, charts.bars(chart), note)
 
 
 def _series(panel: Panel, point: Draw) -> tuple[Series, ...]:
@@ -227,38 +228,38 @@ def _series(panel: Panel, point: Draw) -> tuple[Series, ...]:
 
 
 def levels_of(panel: Panel) -> tuple[str, ...]:
-    """What stands at the ticks: 1 KiB, 4, Warm; 30% of Ratio30."""
+    """Returns the labels of the level axis, such as 1 KiB, 4 or Warm. Ratio30 is 30%."""
     if is_share(panel.levels):
         return tuple(f"{level_number(level):g}%" for level in panel.levels)
     return tuple(show_level(panel.axis, level) or "all" for level in panel.levels)
 
 
 def axis_of(panel: Panel) -> str:
-    """What the axis is called."""
+    """Returns the title of the level axis."""
     return f"{_RATIO} (share left)" if is_share(panel.levels) else humanize(panel.axis) or "Case"
 
 
 def factors_suffix(panel: Panel) -> str:
-    """By what a plot tells values apart, as its title ends: by payload size and class."""
+    """Returns the end of a title that names the factors of a panel, such as "by payload size and class"."""
     names = (in_sentence(_RATIO if is_share(panel.levels) else humanize(panel.axis)), *panel.distinguished_by)
     return f" by {join_words([name for name in names if name])}" if any(names) else ""
 
 
 def heading(text: str, panel: Panel) -> str:
-    """A title, and what is the same for all of the plot."""
+    """Returns a title with the levels that are the same for all of the panel."""
     return f"{text}: {panel.held}" if panel.held else text
 
 
 def describe_estimate(quantity: str, found: Estimate) -> str:
-    """An estimate as a table of numbers has it."""
+    """Returns an estimate with its interval, or why it has none."""
     if not found.count:
-        return f"{show(quantity, found.mean)} (a mean alone)"
+        return f"{show(quantity, found.mean)} (published mean)"
     if found.low is None or found.high is None:
         return f"{show(quantity, found.mean)} ({found.count} trial{'s' * (found.count != 1)}, no interval)"
     return show_interval(quantity, found.mean, found.low, found.high)
 
 
-def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+def _add_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     total: dict[str, int] = {}
     for one in counts:
         for name, count in one.items():
@@ -269,26 +270,32 @@ def _sum(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 _HEADINGS: Final = {
     "deviceReadPartsPerMillion": (
         "Read from the disk, share of the bytes served",
-        "0%: all came from memory. 100%: every byte was read from the disk.",
+        "0%: all bytes came from memory. 100%: all bytes were read from the disk.",
     ),
     "serverIoWaitPartsPerMillion": ("I/O wait of the server's node", "Share of CPU time that waited for the disk."),
     "serverIoPressurePartsPerMillion": (
         "I/O pressure of the server's node",
-        "Share of time in which some task waited for the disk.",
+        "Share of time in which a task waited for the disk.",
     ),
     "serverResidentPartsPerMillion": (
         "File in the page cache when a trial began",
         "Share of the served file that memory held.",
     ),
-    "serverCpuPartsPerMillion": ("CPU of the server's node", "Share of CPU time busy, waiting for I/O not counted."),
-    "clientCpuPartsPerMillion": ("CPU of the client", "Its CPU time by the trial's time: 100% is one processor."),
-    "tcpRetransmits": ("TCP segments sent again, a trial", "Seen at the sending side."),
-    "tcpRoundTripNanoseconds": ("TCP round-trip time", "Seen at the sending side while data flows."),
+    "serverCpuPartsPerMillion": (
+        "CPU of the server's node",
+        "Share of CPU time that was used, without waiting for I/O.",
+    ),
+    "clientCpuPartsPerMillion": (
+        "CPU of the client",
+        "Its CPU time divided by the time of the trial. 100% is one processor.",
+    ),
+    "tcpRetransmits": ("TCP segments retransmitted per trial", "Measured on the sending side."),
+    "tcpRoundTripNanoseconds": ("TCP round-trip time", "Measured on the sending side while data flows."),
 }
 
 
 def good_trials(cell: Cell) -> tuple[ResultTrial, ...]:
-    """The counted trials that ended with everything asked for."""
+    """Returns the good trials of a cell."""
     return tuple(
         trial
         for result in cell.results
@@ -298,12 +305,12 @@ def good_trials(cell: Cell) -> tuple[ResultTrial, ...]:
 
 
 def values(cell: Cell, quantity: str) -> tuple[float, ...]:
-    """The quantity in each good trial that has it."""
+    """Returns the quantity in each good trial that has it."""
     return tuple(quantities(good_trials(cell)).get(quantity, ()))
 
 
-def observed(cell: Cell, quantity: str) -> float | None:
-    """The mean of a quantity that explains others; None where nothing was seen."""
+def mean_evidence(cell: Cell, quantity: str) -> float | None:
+    """Returns the mean of a quantity that explains others; None if it was not measured."""
     if quantity == DEVICE_READ_SHARE:
         return _device_read_share(cell)
     found = estimate(cell, quantity)

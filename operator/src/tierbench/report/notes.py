@@ -1,5 +1,6 @@
-"""What to keep in mind when reading a run: of the run as a whole, and of single cases."""
+"""Notes on a run: cautions for the whole run, and notes on single cases."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ _ENOUGH_TRIALS: Final = 10
 
 @dataclass(frozen=True)
 class CaseNote:
-    """What is known of one case. `kind` is Failed, Not valid or Fact."""
+    """A note on one case. `kind` is Failed, Not valid or Fact."""
 
     kind: str
     case: str
@@ -23,13 +24,13 @@ class CaseNote:
 
 
 def case_name(run: RunResults, result: BenchmarkResult) -> str:
-    """A case by the levels that vary, and its classes."""
+    """Returns the name of a case, from the levels that vary and its classes."""
     varying = [show_level(name, level) for name, level in result.spec.levels.items() if name not in run.fixed]
     return f"{', '.join([*varying, result.spec.server.node_class])} to {result.spec.client.node_class}"
 
 
 def case_notes(run: RunResults) -> tuple[CaseNote, ...]:
-    """Failures first, then what may have spoiled numbers, then what explains them."""
+    """Returns the notes on cases: failures, then what may have distorted results, then what explains them."""
     failed, invalid, facts = [], [], []
     for result in run.results:
         name, status = case_name(run, result), result.status
@@ -41,40 +42,44 @@ def case_notes(run: RunResults) -> tuple[CaseNote, ...]:
 
 
 def networks(run: RunResults) -> tuple[NodeNetwork, ...]:
-    """What its preflight found, a pair of nodes each."""
+    """Returns what the preflight of a run measured, one entry per pair of nodes."""
     return tuple(dict.fromkeys(network for result in run.results for network in result.spec.networks))
 
 
 def cautions(run: RunResults) -> tuple[str, ...]:
-    """How far the numbers carry."""
-    found = (_open(run), _failed(run), _invalid(run), _alone(run), _few_trials(run), _one_node(run))
-    return tuple(text for text in found if text)
+    """Returns what limits the results of a run."""
+    rules = (_running, _failed, _invalid, _means_alone, _few_trials, _one_node)
+    return tuple(text for rule in rules if (text := rule(run)))
 
 
-def _open(run: RunResults) -> str:
-    count = sum(result.status.phase is ResultPhase.RUNNING for result in run.results)
-    return f"The run is not over: {count} of {len(run.results)} cases begun have not ended." if count else ""
+def _count(run: RunResults, matches: Callable[[BenchmarkResult], bool]) -> str:
+    """Returns how many cases match, such as "2 of 10 cases"; empty if there are none."""
+    count = sum(map(matches, run.results))
+    return f"{count} of {len(run.results)} cases" if count else ""
+
+
+def _running(run: RunResults) -> str:
+    count = _count(run, lambda result: result.status.phase is ResultPhase.RUNNING)
+    return f"The run is not finished: {count} that started are still running." if count else ""
 
 
 def _failed(run: RunResults) -> str:
-    count = sum(result.status.phase is ResultPhase.FAILED for result in run.results)
-    return f"{count} of {len(run.results)} cases failed; their reasons are below." if count else ""
+    count = _count(run, lambda result: result.status.phase is ResultPhase.FAILED)
+    return f"{count} failed; see the notes on single cases." if count else ""
 
 
 def _invalid(run: RunResults) -> str:
-    count = sum(result.status.valid is False for result in run.results)
-    return (
-        f"{count} of {len(run.results)} cases are not valid: something may have spoiled their numbers." if count else ""
-    )
+    count = _count(run, lambda result: result.status.valid is False)
+    return f"{count} are not valid: their results may be distorted." if count else ""
 
 
-def _alone(run: RunResults) -> str:
-    count = sum(map(is_bare_mean, run.results))
+def _means_alone(run: RunResults) -> str:
+    count = _count(run, is_bare_mean)
+    if not count:
+        return ""
     return (
-        f"{count} of {len(run.results)} cases are published means without the number of their trials or their standard "
-        "deviation: they are shown, and in no verdict."
-        if count
-        else ""
+        f"{count} are published means without the number of trials or the standard deviation: they are shown, and no "
+        "verdict uses them."
     )
 
 
@@ -83,7 +88,8 @@ def _few_trials(run: RunResults) -> str:
     fewest = min(counted, default=_ENOUGH_TRIALS)
     if fewest >= _ENOUGH_TRIALS:
         return ""
-    return f"Only {fewest} trial{'s' * (fewest != 1)} a case: intervals are rough below {_ENOUGH_TRIALS}."
+    trials = f"{fewest} trial{'s' * (fewest != 1)}"
+    return f"A case has only {trials}: intervals are imprecise with fewer than {_ENOUGH_TRIALS} trials."
 
 
 def _one_node(run: RunResults) -> str:
@@ -93,5 +99,5 @@ def _one_node(run: RunResults) -> str:
     single = [name for name, members in nodes.items() if len(members) == 1]
     if not single:
         return ""
-    each = " each" * (len(single) > 1)
-    return f"One node stands for {join_words(single)}{each}: how nodes of a class differ was not seen."
+    verb, each = ("were", " each") if len(single) > 1 else ("was", "")
+    return f"{join_words(single)} {verb} measured on one node{each}: how much nodes of a class differ is unknown."

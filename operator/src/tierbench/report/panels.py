@@ -1,5 +1,7 @@
-"""What stands where in the pictures of a run: one factor on the axis, one told by colour, one by stroke, the others by
-picture. The rule goes by the levels alone; docs/how-to-read-a-report.md states it.
+"""Lays out the charts of a run: one factor is on the axis, one is the colour, one is the stroke.
+
+Each level of the other factors has a chart of its own. The rule uses the levels alone; docs/how-to-read-a-report.md
+states it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +10,7 @@ from itertools import product
 from typing import Final
 
 from tierbench.advice.selection import Choice
-from tierbench.advice.tables import CLIENT, EMPTY, MIN_CURVE_LEVELS, Cell, RunResults, Table
+from tierbench.advice.tables import CLIENT, EMPTY, MIN_CURVE_LEVELS, Cell, RunResults, Table, is_named_by_level
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import levels_and_parameters
@@ -22,7 +24,7 @@ Levels = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True)
 class Line:
-    """One line, or one kind of bar: which colour and stroke it has, and its cells by the level of the axis."""
+    """One line, or one kind of bar: the indexes of its colour and stroke, and its cells by the level of the axis."""
 
     name: str
     tone: int
@@ -30,14 +32,15 @@ class Line:
     cells: Mapping[str, Cell]
 
     def cell(self, level: str) -> Cell:
-        """The cell, empty if it is not measured."""
+        """Returns the cell of a level; it is empty if nothing was measured there."""
         return self.cells.get(level, EMPTY)
 
 
 @dataclass(frozen=True)
 class Panel:
-    """One picture: the `levels` of the factor `axis` for each line. `told` names what tells lines apart, `held` what is
-    the same for all.
+    """One chart: the `levels` of the factor `axis` for each line.
+
+    `distinguished_by` names the factors in which lines differ. `held` has the levels that are the same for all lines.
     """
 
     axis: str
@@ -48,17 +51,17 @@ class Panel:
 
 
 def panels(run: RunResults) -> tuple[Panel, ...]:
-    """The pictures of a run with its axis."""
-    return tuple(panel for part in run.subsets for panel in _panels(part, _axis(_varying(part), part)))
+    """Returns the panels of a run."""
+    return tuple(panel for subset in run.subsets for panel in _panels(subset, _axis(_varying(subset), subset)))
 
 
 def panels_of_trials(run: RunResults) -> tuple[Panel, ...]:
-    """The same for an axis that is no factor, the number of the trial: each line has one cell."""
+    """Returns the panels for an axis that is the number of the trial. Each line has one cell."""
     return _panels(run, "")
 
 
 def panel_of(table: Table) -> Panel:
-    """A table as a picture: a line a column."""
+    """Returns a table as a panel, with one line per column."""
     columns = enumerate(table.columns)
     lines = (Line(column, tone, 0, {row: table.cell(row, column) for row in table.rows}) for tone, column in columns)
     return Panel(table.factor, table.rows, tuple(lines))
@@ -66,9 +69,9 @@ def panel_of(table: Table) -> Panel:
 
 def _panels(run: RunResults, axis: str) -> tuple[Panel, ...]:
     tone = _tone(_varying(run), axis, run)
-    told = tone
+    compared = tone
     if tone not in {SERVER, CLIENT, ""} and len(run.classes) == 1:
-        # The alternatives take the place of classes: so factors that only some of them have stand in their names.
+        # Alternatives replace classes, so that their names have the factors that only some of them have.
         run = replace(run, results=Choice((tone,), run.results, frozenset({axis})).relabel(run.results))
         tone = SERVER
     varying = _varying(run)
@@ -78,7 +81,7 @@ def _panels(run: RunResults, axis: str) -> tuple[Panel, ...]:
     for result in run.results:
         groups.setdefault(tuple(_level(result, name) for name in rest), []).append(result)
     names = client_names(run)
-    by = tuple(_noun(name, names) for name in (told, dash) if name)
+    by = tuple(_noun(name, names) for name in (compared, dash) if name)
     found = []
     for held, results in groups.items():
         there = {_level(result, axis) for result in results}
@@ -90,23 +93,29 @@ def _panels(run: RunResults, axis: str) -> tuple[Panel, ...]:
 
 
 def _lines(
-    results: Sequence[BenchmarkResult], axis: str, told: tuple[str, str], varying: Levels, names: Mapping[str, str]
+    results: Sequence[BenchmarkResult], axis: str, factors: tuple[str, str], varying: Levels, names: Mapping[str, str]
 ) -> Iterator[Line]:
     cells: dict[tuple[str, str, str], list[BenchmarkResult]] = {}
     for result in results:
-        cells.setdefault((_level(result, told[0]), _level(result, told[1]), _level(result, axis)), []).append(result)
-    tones, dashes = (varying.get(name, ("",)) for name in told)
+        cells.setdefault((_level(result, factors[0]), _level(result, factors[1]), _level(result, axis)), []).append(
+            result
+        )
+    tones, dashes = (varying.get(name, ("",)) for name in factors)
     for (tone, first), (dash, second) in product(enumerate(tones), enumerate(dashes)):
         mine = {
             level: Cell(tuple(found)) for (one, other, level), found in cells.items() if (one, other) == (first, second)
         }
-        said = [_words(name, level, names) for name, level in zip(told, (first, second), strict=True) if name and level]
+        texts = [
+            _level_text(name, level, names)
+            for name, level in zip(factors, (first, second), strict=True)
+            if name and level
+        ]
         if mine:
-            yield Line(", ".join(said) or results[0].spec.server.node_class, tone, dash, mine)
+            yield Line(", ".join(texts) or results[0].spec.server.node_class, tone, dash, mine)
 
 
 def client_names(run: RunResults) -> Mapping[str, str]:
-    """What each client class is called: its access network, where each has one and no two have the same."""
+    """Returns the name of each client class: its access network, if all have one and no two have the same."""
     clients = [result.spec.client for result in run.results]
     networks = {client.node_class: client.access_network for client in clients}
     apart = all(networks.values()) and len(set(networks.values())) == len(networks)
@@ -114,7 +123,7 @@ def client_names(run: RunResults) -> Mapping[str, str]:
 
 
 def _varying(run: RunResults) -> Levels:
-    """The factors of more than one level: those of the cases, then the client class, then the server class."""
+    """Returns the factors with several levels: those of the cases, the client class, the server class."""
     clients = tuple(dict.fromkeys(_level(result, CLIENT) for result in run.results))
     every = {**run.factors, CLIENT: clients, SERVER: run.classes}
     return {name: levels for name, levels in every.items() if len(levels) > 1}
@@ -122,18 +131,18 @@ def _varying(run: RunResults) -> Levels:
 
 def _level(result: BenchmarkResult, name: str) -> str:
     spec = result.spec
-    client = "" if spec.clients else spec.client.node_class  # several at once are no class
+    client = "" if spec.clients else spec.client.node_class  # several clients at once have no class
     return {**levels_and_parameters(result), CLIENT: client, SERVER: spec.server.node_class}.get(name, "")
 
 
-def _words(name: str, level: str, clients: Mapping[str, str]) -> str:
+def _level_text(name: str, level: str, clients: Mapping[str, str]) -> str:
     if name == CLIENT:
         return clients[level]
-    return level if name in {SERVER, Dimension.BROKER} else describe_level(name, level)
+    return level if is_named_by_level(name) else describe_level(name, level)
 
 
 def _held(name: str, level: str, clients: Mapping[str, str]) -> str:
-    return f"clients on {clients[level]}" if name == CLIENT else _words(name, level, clients)
+    return f"clients on {clients[level]}" if name == CLIENT else _level_text(name, level, clients)
 
 
 def _noun(name: str, clients: Mapping[str, str]) -> str:
@@ -145,12 +154,14 @@ def _noun(name: str, clients: Mapping[str, str]) -> str:
 
 
 def _axis(varying: Levels, run: RunResults) -> str:
-    """The factor with the most levels, numbers of three or more before words; of what every case has."""
+    """Returns the factor with the most levels, among those that every case has. Three or more numbers come first."""
     own = [
         name for name in varying if name not in {CLIENT, SERVER} and not factor_traits(name).sum and _shared(run, name)
     ]
     if not all(_shared(run, name) for name in varying):
-        own = [name for name in own if name not in _settings(varying, run)[:1]]  # it tells which cases have the others
+        own = [
+            name for name in own if name not in _settings(varying, run)[:1]
+        ]  # it decides which cases have the other factors
     usual = "" if run.row_factor in varying else run.row_factor
     return max(own, key=lambda name: _weight(name, varying[name]), default=usual)
 
@@ -161,7 +172,7 @@ def _weight(name: str, levels: Sequence[str]) -> tuple[bool, int, bool]:
 
 
 def _tone(varying: Levels, axis: str, run: RunResults) -> str:
-    """What is compared: the server class, else a setting of words, else the client, else the fewest levels."""
+    """Returns the factor to compare: the server class, a setting, the client, or the factor with the fewest levels."""
     shared = [name for name in varying if not factor_traits(name).sum and _shared(run, name)]
     others = sorted(shared, key=lambda name: len(varying[name]))
     wanted = [SERVER, *_settings(varying, run), CLIENT, *others]
@@ -169,21 +180,21 @@ def _tone(varying: Levels, axis: str, run: RunResults) -> str:
 
 
 def _settings(varying: Levels, run: RunResults) -> list[str]:
-    """What can be chosen, is told in words, and every case has."""
+    """Returns the factors that can be chosen, have words as levels, and exist in every case."""
     return [
         name for name in Dimension if name in varying and not are_numbers(name, varying[name]) and _shared(run, name)
     ]
 
 
 def _dash(varying: Levels, axis: str, tone: str, run: RunResults) -> str:
-    """The client, else a factor of words, as long as the lines can be told apart."""
-    told = [name for name, levels in varying.items() if not are_numbers(name, levels) and _shared(run, name)]
-    others = (name for name in (CLIENT, *told) if name in varying and name not in {axis, tone, SERVER})
+    """Returns the client, else a factor of words, if there are few enough lines."""
+    words_only = [name for name, levels in varying.items() if not are_numbers(name, levels) and _shared(run, name)]
+    others = (name for name in (CLIENT, *words_only) if name in varying and name not in {axis, tone, SERVER})
     free = (name for name in others if not factor_traits(name).sum)
     lines = len(varying.get(tone, ("",)))
     return next((name for name in free if lines * len(varying[name]) <= _MOST_LINES), "")
 
 
 def _shared(run: RunResults, name: str) -> bool:
-    """Whether every case has a level of it, as it has not of a setting that one broker alone knows."""
+    """Returns whether every case has a level of a factor."""
     return name in {CLIENT, SERVER} or all(name in levels_and_parameters(result) for result in run.results)

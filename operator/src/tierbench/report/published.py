@@ -1,4 +1,4 @@
-"""Published numbers beside one's own, case by case. Nothing here decides: verdicts are made of tables without them."""
+"""Published results of the same cases, for comparison with those of a run. No verdict uses them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,10 +17,10 @@ from tierbench.results.units import describe_level, join_words
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table with a column for each class or setting of which something is published, and a row for each level.
+    """A table of a run with further columns for published classes or settings.
 
-    `names` are the benchmarks that these numbers are of, `quantities` those that are published of them, the ones first
-    by which their kind is read.
+    `names` are the benchmarks that the published results are of. `quantities` are the published quantities, with the
+    main quantity of their kind first.
     """
 
     table: Table
@@ -29,42 +29,41 @@ class PublishedTable:
 
 
 def matching_results(run: RunResults, published: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
-    """Those of the run's kind of benchmark, told apart by what the run compares."""
+    """Returns the published results of the kind of a run, relabelled by what the run compares."""
     alike = [result for result in published if result.spec.benchmark.kind == run.benchmark.kind]
     return run_choice(run).relabel(alike)
 
 
 def published_table(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) -> PublishedTable | None:
-    """What is published of the cases of a table; None if there is nothing.
+    """Returns a table of a relabelled run with the published results of its cases; None if there are none.
 
-    A published case is one of the table's if it has the level that is held, or fixed in the whole run, of every factor
-    that both name, and its client's class, if it names one. Where there are several rows it must name its own. `run`
-    and `published` are told apart by what is compared.
+    A published case belongs to the table if all levels that it names are those that are held in the table or fixed in
+    the run. The same holds for the class of its client. If the table has several rows, the case must name its row.
     """
     fixed = {**run.fixed, **table.held}
     if len(run.clients) == 1:
         fixed[CLIENT] = run.clients[0]
     fixed.pop(table.factor, None)
     row = "" if table.factor in run.fixed else table.factor
-    found = [result for result in published if _belongs(_known(result), fixed, row)]
+    found = [result for result in published if _matches(_named_levels(result), fixed, row)]
     if not found:
         return None
     names = tuple(dict.fromkeys(result.spec.benchmark.name for result in found))
     known = tuple(name for name in measured_quantities(ResultSet(tuple(found))) if name != RETRIES)
-    return PublishedTable(_wider(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
+    return PublishedTable(_widened(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
 
 
 def no_match_message(run: RunResults) -> str:
-    """What to say where something was given to stand beside a run, and nothing of it is of these cases."""
+    """Returns the message for published results of which none belongs to a case of the run."""
     factors = [f"{name} {' or '.join(levels)}" for name, levels in run.factors.items()]
     cases = ", ".join([run.benchmark.kind, f"clients on {join_words(run.clients, 'or')}", *factors])
     return (
-        f"Nothing published is of these cases ({cases}): "
-        "a published row must have the same kind, client class and levels, or none."
+        f"No published result matches a case of this run ({cases}). A published row must have the same kind, and the "
+        "same client class and levels if it names them."
     )
 
 
-def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str]) -> Table:
+def _widened(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str]) -> Table:
     rows = {canonical_level(level): level for level in table.rows}
     cells: dict[tuple[str, str], list[BenchmarkResult]] = {}
     for result, column in zip(found, columns, strict=True):
@@ -78,21 +77,21 @@ def _wider(table: Table, found: Sequence[BenchmarkResult], columns: Sequence[str
     )
 
 
-def _known(result: BenchmarkResult) -> Mapping[str, str]:
+def _named_levels(result: BenchmarkResult) -> Mapping[str, str]:
     every = {**levels_and_parameters(result), CLIENT: result.spec.client.node_class}
     return {name: level for name, level in every.items() if level != UNKNOWN_CLASS}
 
 
-def _belongs(known: Mapping[str, str], fixed: Mapping[str, str], row: str) -> bool:
+def _matches(known: Mapping[str, str], fixed: Mapping[str, str], row: str) -> bool:
     placed = not row or row in known
     return placed and all(
         canonical_level(known[name]) == canonical_level(level) for name, level in fixed.items() if name in known
     )
 
 
-def _columns(found: Sequence[BenchmarkResult], said: set[str], names: Sequence[str]) -> list[str]:
-    """A name for each: its class or setting, and the levels in which those published differ and the run does not."""
-    others = [{name: level for name, level in _known(result).items() if name not in said} for result in found]
+def _columns(found: Sequence[BenchmarkResult], shared: set[str], names: Sequence[str]) -> list[str]:
+    """Returns the column of each result: its class or setting, and the levels in which published results differ."""
+    others = [{name: level for name, level in _named_levels(result).items() if name not in shared} for result in found]
     return [_column(result, _differing(own, others), names) for result, own in zip(found, others, strict=True)]
 
 
@@ -107,11 +106,13 @@ def _column(result: BenchmarkResult, levels: Sequence[str], names: Sequence[str]
 
 
 def published_figures(name: str, found: PublishedTable | None) -> tuple[Figure, ...]:
-    """A plot of each quantity that is published, with a line for each class measured and each class published."""
+    """Returns a figure for each published quantity, with a line for each measured and each published class."""
     if found is None:
         return ()
     figures = (
-        measured_figure(f"{name}-beside-{quantity}", panel_of(found.table), quantity, log=smaller_is_better(quantity))
+        measured_figure(
+            f"{name}-published-{quantity}", panel_of(found.table), quantity, log=smaller_is_better(quantity)
+        )
         for quantity in found.quantities
     )
     return tuple(figure for figure in figures if figure is not None)

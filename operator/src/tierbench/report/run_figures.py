@@ -1,4 +1,4 @@
-"""The plots of a whole run: what is compared stands in one of them, laid out by the levels."""
+"""The figures of a whole run. What is compared is in one figure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ _MOST: Final = 24
 _ENOUGH: Final = 100
 _QUANTITY: Final = "Nanoseconds"
 _AXIS: Final = "Share that was at least as fast"
-# One in so many is slower: equal steps on a logarithmic axis, so that 99% and 99.9% do not stick to its end.
+# One in this many is slower. On a logarithmic axis these are equal steps, so 99% and 99.9% have room.
 _LEVELS: Final = {"0%": 1, "50%": 2, "90%": 10, "99%": 100, "99.9%": 1000, "99.99%": 10**4, "99.999%": 10**5}
 _STEPS_PER_DECADE: Final = 24
-_NOTE: Final = "All messages of the good trials, to about 1%. One in ten is slower than at 90%, one in 100 than at 99%."
+_NOTE: Final = "All operations of the good trials, exact to about 1%. One in ten is slower than the value at 90%."
 
 
 @dataclass(frozen=True)
 class RunFigures:
-    """Those of one run. `name` begins the names of all, and `quantity` is the one that classes are compared by."""
+    """The figures of a run. `name` is the prefix of their names, `quantity` is the one that compares the classes."""
 
     run: RunResults
     name: str
@@ -51,47 +51,42 @@ class RunFigures:
         return kind_of(self.run.benchmark.kind).report
 
     @property
-    def left_out(self) -> bool:
-        """Whether a page could not hold them all."""
+    def is_truncated(self) -> bool:
+        """Whether figures are left out because there are too many."""
         return max(len(self._panels), len(self._trials)) > _MOST
 
     @cached_property
     def main(self) -> tuple[Figure, ...]:
-        """What only this kind of benchmark shows, the main quantity throughout, and the rates."""
+        """The figures of this kind of benchmark alone, the main quantity, and the rates."""
         rates = [name for name in measured_quantities(self.run) if is_rate(name) and name != self.quantity]
         whole = [name for name in rates if not self._own.drawn(name) and not is_overall(name)]
         own = self._own.figures(f"{self.name}-devices", self.run)
         return (*own, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
 
     @cached_property
-    def shares(self) -> tuple[Figure, ...]:
-        """What each of several parts had."""
-        return self._drawn("shares", self._own.shares)
-
-    @cached_property
-    def times(self) -> tuple[Figure, ...]:
-        """Where the time goes."""
-        return self._drawn("time", self._own.times)
+    def sections(self) -> tuple[tuple[str, tuple[Figure, ...]], ...]:
+        """The titles and figures of the sections that only this kind of benchmark has."""
+        return tuple((section.title, self._drawn(section.name, section.figures)) for section in self._own.sections)
 
     @cached_property
     def trials(self) -> tuple[Figure, ...]:
-        """The rate over the number of the trial."""
+        """The rate by the number of the trial."""
         rate = rate_quantity(self.run.benchmark.kind)
         drawn = enumerate(self._trials[:_MOST])
         return _known(trials_figure(f"{self.name}-trials-{number}", panel, rate) for number, panel in drawn)
 
     @cached_property
     def spreads(self) -> tuple[Figure, ...]:
-        """How single round trips or downloads are spread."""
+        """The distributions of single operations."""
         return self._drawn("spread", lambda name, panel: distribution_figures(name, panel, self._own.spreads))
 
     @cached_property
     def others(self) -> tuple[Figure, ...]:
-        """Every other quantity that the results hold, as far as it is not 0 throughout."""
+        """All other quantities of the results that are not 0 everywhere."""
         names = [name for name in measured_quantities(self.run) if not is_rate(name) or is_overall(name)]
         rest = [name for name in names if name not in {self.quantity, RETRIES, *EVIDENCE}]
         spreads = self._drawn("other", lambda name, panel: distribution_figures(name, panel, self._own.other_spreads))
-        return (*(figure for figure in self._each(rest) if not figure.chart.zero), *spreads)
+        return (*(figure for figure in self._each(rest) if not figure.chart.is_zero), *spreads)
 
     def _each(self, names: Iterable[str]) -> tuple[Figure, ...]:
         return tuple(figure for name in names for figure in self._measured(name, _MOST))
@@ -113,7 +108,7 @@ def _known(figures: Iterable[Figure | None]) -> tuple[Figure, ...]:
 
 
 def distribution_figures(prefix: str, panel: Panel, titles: Mapping[str, str]) -> tuple[Figure, ...]:
-    """A plot for each of these distributions and each level, where any line has enough observations."""
+    """Returns a figure for each distribution and level at which a line has enough observations."""
     found = [
         _figure(f"{prefix}-{name}-{row}", heading(f"{title} {_at(panel, level)}".rstrip(), panel), panel, level, name)
         for name, title in titles.items()
@@ -137,7 +132,7 @@ def _figure(name: str, title: str, panel: Panel, level: str, field: str) -> Figu
     chart = Chart(
         name,
         title,
-        f"How long it took, by the share that was at least as fast. {_NOTE}",
+        f"The time by the share of operations that were at least as fast. {_NOTE}",
         _QUANTITY,
         _AXIS,
         tuple(levels),
@@ -154,7 +149,7 @@ def _merged(cell: Cell, field: str) -> Histogram:
 
 
 def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Series:
-    """Marks at the levels and a finer line between them, as far as there are so many observations."""
+    """Returns marks at the levels and a finer line between them, up to the number of observations."""
     if not observations.count:
         return Series(line.name, (), tone=line.tone, dash=line.dash)
     known = [level for level in levels if level <= observations.count]

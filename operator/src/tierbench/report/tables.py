@@ -1,4 +1,4 @@
-"""The tables of a report: what each factor costs, nodes, networks and trials."""
+"""The tables of a report: effects of factors, nodes, networks and trials."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,17 +47,17 @@ NODE_FACTS = (
     *COMPUTER_COLUMNS,
 )
 NETWORK_HEADINGS: Final = (
-    "Upload", "Download", "Sent again", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Ping lost",
+    "Upload", "Download", "Retransmits", "Ping", "Shortest", "99th percentile", "Longest", "S.d.", "Ping lost",
     "Access",
 )  # fmt: skip
 _FIRST_HEADINGS: Final = ("Class", "Node", "Trial", "Outcome", "Time", "Throughput", "Retries")
-_LAST_HEADINGS: Final = ("Begun",)
+_LAST_HEADINGS: Final = ("Started",)
 _OPEN_ROWS: Final = 24
 
 
 @dataclass(frozen=True)
 class NodeColumn:
-    """A node: its name, what it was used for, and its facts in the order of NODE_FACTS."""
+    """A node, its role, and its facts in the order of NODE_FACTS."""
 
     node: str
     role: str
@@ -65,7 +65,7 @@ class NodeColumn:
 
 
 def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
-    """Every node that took part, servers first."""
+    """Returns every node of a run, servers first."""
     roles: dict[NodeFacts, list[str]] = {}
     for role in ("server", "client"):
         for result in run.results:
@@ -100,7 +100,7 @@ def _facts(node: NodeFacts) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class NetworkRow:
-    """A pair of nodes, and what the preflight found, in the order of NETWORK_HEADINGS; or why something is missing."""
+    """What the preflight measured between two nodes, in the order of NETWORK_HEADINGS, and why something is missing."""
 
     name: str
     cells: tuple[str, ...]
@@ -108,7 +108,7 @@ class NetworkRow:
 
 
 def network_rows(run: RunResults) -> tuple[NetworkRow, ...]:
-    """Every pair of nodes between which the run measured."""
+    """Returns a row for every pair of nodes between which the run measured."""
     return tuple(_network_row(network) for network in networks(run))
 
 
@@ -134,19 +134,19 @@ def _network_row(network: NodeNetwork) -> NetworkRow:
 
 @dataclass(frozen=True)
 class TrialRow:
-    """A trial as text, cell by cell in the order of `trial_headings`, after the levels that vary."""
+    """A trial: the levels that vary, then its cells in the order of `trial_headings`."""
 
     cells: tuple[str, ...]
     muted: bool
 
 
 def trial_headings(run: RunResults) -> tuple[str, ...]:
-    """What the cells of its trials are, after the levels that vary."""
+    """Returns the headings of the cells of a trial, without those of the levels that vary."""
     return (*_FIRST_HEADINGS, *kind_of(run.benchmark.kind).report.headings, *_LAST_HEADINGS)
 
 
 def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
-    """Every trial of every case, warm-up ones included."""
+    """Returns a row for every trial of every case, including warm-up trials."""
     varying = [name for name in run.factors if name not in run.fixed or name == run.row_factor]
     kind = kind_of(run.benchmark.kind).report
     return tuple(
@@ -187,18 +187,18 @@ def _retries(kind: str, trial: ResultTrial) -> str:
 
 @dataclass(frozen=True)
 class EffectRow:
-    """A ratio, and what is said of it."""
+    """The ratio of an effect, and the conclusion from it."""
 
     factor: str
     pair: str
     place: str
     ratio: str
-    said: str
+    conclusion: str
 
 
 @dataclass(frozen=True)
 class EffectTable:
-    """All that is known by one quantity."""
+    """The effects of factors on one quantity."""
 
     title: str
     statements: tuple[str, ...]
@@ -207,54 +207,57 @@ class EffectTable:
 
     @property
     def open(self) -> bool:
-        """Whether the table is short enough to be shown at once."""
+        """Whether the table is short enough to be shown open."""
         return len(self.rows) <= _OPEN_ROWS
 
 
 def effect_tables(run: RunResults, name: str) -> tuple[EffectTable, ...]:
-    """A table a quantity, if there is anything to say; `name` begins those of the plots."""
+    """Returns a table for each quantity with effects. `name` is the prefix of the names of figures."""
     return tuple(
         EffectTable(
-            title(costs.quantity),
-            tuple(factor_statements([costs])),
-            tuple(row for effect in costs.effects for row in _rows(effect)),
-            tuple(_figures(costs, f"{name}-{costs.quantity}")),
+            title(summary.quantity),
+            tuple(factor_statements([summary])),
+            tuple(row for effect in summary.effects for row in _rows(effect)),
+            tuple(_figures(summary, f"{name}-{summary.quantity}")),
         )
-        for costs in summarize_run(run)
-        if costs.effects
+        for summary in summarize_run(run)
+        if summary.effects
     )
 
 
 def _rows(effect: Effect) -> Iterator[EffectRow]:
-    for part in effect.level_effects:
-        place = describe_level(effect.by, part.level) if effect.by else ""
-        pair = f"{effect.second} against {effect.first}"
-        yield EffectRow(humanize(effect.factor), pair, place, _ratio(part), _conclusion(effect, part))
+    for each in effect.level_effects:
+        place = describe_level(effect.by, each.level) if effect.by else ""
+        yield EffectRow(humanize(effect.factor), _pair(effect), place, _ratio(each), _conclusion(effect, each))
 
 
-def _ratio(part: LevelEffect) -> str:
-    return f"{part.ratio.value:.3g} ({part.ratio.low:.3g} to {part.ratio.high:.3g})"
+def _pair(effect: Effect) -> str:
+    return f"{effect.second} compared with {effect.first}"
 
 
-def _conclusion(effect: Effect, part: LevelEffect) -> str:
-    if part.outcome is Relation.EQUAL:
+def _ratio(each: LevelEffect) -> str:
+    return f"{each.ratio.value:.3g} ({each.ratio.low:.3g}–{each.ratio.high:.3g})"
+
+
+def _conclusion(effect: Effect, each: LevelEffect) -> str:
+    if each.relation is Relation.EQUAL:
         return f"equal within {percent(effect.margin)}"
-    if part.outcome not in SIGNIFICANT:
-        return "nothing is shown"
-    worse = (part.ratio.value > 1) == smaller_is_better(effect.quantity)
-    perhaps = part.outcome in {Relation.AHEAD, Relation.BEHIND}
+    if each.relation not in SIGNIFICANT:
+        return "inconclusive"
+    worse = (each.ratio.value > 1) == smaller_is_better(effect.quantity)
+    perhaps = each.relation in {Relation.AHEAD, Relation.BEHIND}
     return f"{'worse' if worse else 'better'}{f', perhaps by less than {percent(effect.margin)}' if perhaps else ''}"
 
 
-def _figures(costs: FactorSummary, name: str) -> Iterator[Figure]:
-    """Of each factor whose effects depend on one of numbers: a line of ratios for each two levels."""
+def _figures(summary: FactorSummary, name: str) -> Iterator[Figure]:
+    """Yields a chart for each factor whose effects depend on a factor of numbers: a line of ratios for each pair."""
     found: dict[tuple[str, str], list[Effect]] = {}
-    for effect in costs.effects:
+    for effect in summary.effects:
         if len(effect.level_effects) > 1 and are_numbers(effect.by, effect.by_levels):
             found.setdefault((effect.factor, effect.by), []).append(effect)
     for (factor, by), effects in found.items():
-        chart = _chart(f"{name}-{factor}", costs.quantity, factor, by, effects)
-        yield Figure(chart, charts.lines(chart), "1: no difference. Bars are 95% intervals.")
+        chart = _chart(f"{name}-{factor}", summary.quantity, factor, by, effects)
+        yield Figure(chart, charts.lines(chart), "A ratio of 1 is no difference. Bars are 95% intervals.")
 
 
 def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Effect]) -> Chart:
@@ -263,7 +266,7 @@ def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Eff
     return Chart(
         name,
         f"{humanize(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(humanize(by))}",
-        "The ratio between two levels, all else equal, with its 95% interval.",
+        "The ratio between two levels, with other factors held equal, and its 95% interval.",
         "",
         humanize(by),
         tuple(show_level(by, level) for level in every),
@@ -275,7 +278,7 @@ def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Eff
 
 def _series(effect: Effect) -> Series:
     points = (
-        Point(effect.by_levels.index(part.level), part.ratio.value, _ratio(part), part.ratio.low, part.ratio.high)
-        for part in effect.level_effects
+        Point(effect.by_levels.index(each.level), each.ratio.value, _ratio(each), each.ratio.low, each.ratio.high)
+        for each in effect.level_effects
     )
-    return Series(f"{effect.second} against {effect.first}", tuple(points))
+    return Series(_pair(effect), tuple(points))

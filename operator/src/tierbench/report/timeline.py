@@ -1,4 +1,4 @@
-"""TCP over time, drawn: window, round trip and state of each sender in a case's first trial, windows of the rest."""
+"""Charts of TCP over time: window, round trip and state of each sender in the first trial, windows of the others."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,12 +21,12 @@ _FEW_SAMPLES: Final = 120
 _WINDOW: Final = "Congestion window"
 _ROUND_TRIP: Final = "Smoothed round trip"
 Traces = Mapping[tuple[str, str], BenchmarkTrace]
-"""By namespace and name: those of the result."""
+"""Traces by namespace and name of their result."""
 
 
 @dataclass(frozen=True)
 class Line:
-    """One sender's connection, and what it is called."""
+    """The connection of one sender, with its name."""
 
     name: str
     connection: ConnectionTrace
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Drawing:
-    """A plot."""
+    """One chart."""
 
     title: str
     svg: Markup
@@ -42,9 +42,9 @@ class Drawing:
 
 @dataclass(frozen=True)
 class Timeline:
-    """What TCP did in a case: `drawings` of its first counted trial, `others` of the rest, a drawing each.
+    """TCP in one case: `drawings` of its first counted trial, and one drawing for each of the `others`.
 
-    `left_out` connections are more than can be told apart.
+    `left_out` is the number of connections that are not drawn.
     """
 
     heading: str
@@ -56,7 +56,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class _Curve:
-    """A line of a plot: which sender's, what it is called, and its corners in milliseconds and the plot's quantity."""
+    """A line of a chart. Its corners are pairs of milliseconds and values of the quantity of the chart."""
 
     sender: int
     name: str
@@ -65,7 +65,7 @@ class _Curve:
 
 
 def timelines(run: RunResults, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
-    """One for each case that was traced."""
+    """Returns the timeline of each case that was traced."""
     found = []
     for number, result in enumerate(run.results):
         trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
@@ -77,7 +77,7 @@ def timelines(run: RunResults, traces: Traces, prefix: str) -> tuple[Timeline, .
 
 
 def _drawn(heading: str, result: BenchmarkResult, trials: Mapping[int, Sequence[TrialTrace]], name: str) -> Timeline:
-    """The drawings; of traces that somebody has damaged, what is wrong with them."""
+    """Returns the drawings of a case. If a trace is damaged, the heading has the error."""
     try:
         lines = {trial: tuple(_lines(result, traces)) for trial, traces in sorted(trials.items())}
     except ValueError as error:
@@ -86,7 +86,7 @@ def _drawn(heading: str, result: BenchmarkResult, trials: Mapping[int, Sequence[
 
 
 def _counted(trace: BenchmarkTrace) -> dict[int, list[TrialTrace]]:
-    """The traces of each trial that counts."""
+    """Returns the traces of each counted trial."""
     trials: dict[int, list[TrialTrace]] = {}
     for one in trace.status.traces:
         if not one.warmup:
@@ -103,7 +103,7 @@ def _lines(result: BenchmarkResult, shown: Sequence[TrialTrace]) -> Iterator[Lin
 
 
 def _sender(result: BenchmarkResult, trace: TrialTrace) -> str:
-    """Whose side it is; of several clients which."""
+    """Returns the name of the sender: the server, or one of the clients."""
     if trace.side == "Server":
         return result.spec.server.node or "server"
     nodes = result.spec.clients
@@ -130,14 +130,14 @@ def _timeline(heading: str, trials: Mapping[int, Sequence[Line]], name: str) -> 
 
 
 def _small(name: str, trial: int, lines: Sequence[Line], curves: Sequence[_Curve], highest: float) -> Drawing:
-    """The window in one more trial, in as many samples as a small plot can show, at the scale of the first."""
+    """Returns a small chart of the window in one more trial, at the scale of the first trial."""
     thin = [replace(curve, corners=curve.corners[:: ceil(len(curve.corners) / _FEW_SAMPLES)]) for curve in curves]
     title = f"Trial {trial}"
     return Drawing(title, _plot(name, f"{_WINDOW}, trial {trial}", "windowBytes", lines, thin, highest))
 
 
 def _windows(lines: Sequence[Line]) -> list[_Curve]:
-    """Windows, and where they are set the slow-start thresholds."""
+    """Returns the windows, and the slow-start thresholds where they are set."""
     curves = []
     for sender, line in enumerate(lines):
         one = line.connection
@@ -145,9 +145,9 @@ def _windows(lines: Sequence[Line]) -> list[_Curve]:
             _Curve(sender, line.name, "line", tuple(zip(one.milliseconds, one.congestion_window_bytes, strict=True)))
         )
         thresholds = zip(one.milliseconds, one.slow_start_threshold_bytes, strict=True)
-        for is_set, stretch in groupby(thresholds, key=lambda corner: corner[1] > 0):
+        for is_set, period in groupby(thresholds, key=lambda corner: corner[1] > 0):
             if is_set:
-                curves.append(_Curve(sender, f"{line.name}, slow-start threshold", "line threshold", tuple(stretch)))
+                curves.append(_Curve(sender, f"{line.name}, slow-start threshold", "line threshold", tuple(period)))
     return curves
 
 
@@ -183,7 +183,7 @@ def _plot(
 
 
 def _states(name: str, lines: Sequence[Line]) -> Markup:
-    """A row a sender: stretches of one state, Open the faint one."""
+    """Returns the states of each sender over time, with one row per sender."""
     height = TOP + _ROW * len(lines) + BOTTOM
     x, axis = _time_axis(lines, height - BOTTOM)
     drawn = []
@@ -193,21 +193,21 @@ def _states(name: str, lines: Sequence[Line]) -> Markup:
         drawn += [
             element(
                 "rect",
-                element("title", f"{line.name}: {TCP_STATES[state]}, {begun / 1000:.1f} to {ended / 1000:.1f} s"),
+                element("title", f"{line.name}: {TCP_STATES[state]}, {start / 1000:.1f} to {end / 1000:.1f} s"),
                 class_=f"state {TCP_STATES[state].lower()}",
-                x=x(begun),
+                x=x(start),
                 y=top,
-                width=max(x(ended) - x(begun), 1.5),
+                width=max(x(end) - x(start), 1.5),
                 height=_ROW - 6,
             )
-            for state, begun, ended in _stretches(line.connection)
+            for state, start, end in _periods(line.connection)
         ]
-    text = f"Congestion state over the time of the load, a row a sender: {', '.join(TCP_STATES)}."
+    text = f"Congestion state over the time of the load, with one row per sender: {', '.join(TCP_STATES)}."
     return _frame(name, "Congestion state", text, height, axis, *drawn)
 
 
-def _stretches(connection: ConnectionTrace) -> Iterator[tuple[int, int, int]]:
-    """State, begin and end in milliseconds: a sample holds until the next."""
+def _periods(connection: ConnectionTrace) -> Iterator[tuple[int, int, int]]:
+    """Yields state, start and end in milliseconds. A sample holds until the next one."""
     ends = [*connection.milliseconds[1:], *connection.milliseconds[-1:]]
     samples = zip(connection.states, connection.milliseconds, ends, strict=True)
     for state, group in groupby(samples, key=lambda sample: sample[0]):

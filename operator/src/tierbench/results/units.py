@@ -99,7 +99,8 @@ def show(quantity: str, value: float | None) -> str:
 
 
 def _with_symbol(number: str, symbol: str) -> str:
-    return f"{number}%" if symbol == "%" else f"{number} {symbol}".rstrip()
+    """Returns a number with its unit. A percent sign follows without a space."""
+    return f"{number}{'' if symbol in {'', '%'} else ' '}{symbol}"
 
 
 def _show_three_digits(value: float, units: Sequence[Unit]) -> str:
@@ -128,9 +129,9 @@ def show_with_deviation(quantity: str, mean: float, deviation: float | None) -> 
 
 
 def show_interval(quantity: str, mean: float, low: float, high: float) -> str:
-    """Returns a mean and its interval in one unit, such as 22.11 s (22.07 to 22.15)."""
+    """Returns a mean and its interval in one unit, such as 22.11 s (22.07–22.15)."""
     numbers, symbol = _in_one_unit(quantity, mean, low, high)
-    return f"{_with_symbol(numbers[0], symbol)} ({numbers[1]} to {numbers[2]})"
+    return f"{_with_symbol(numbers[0], symbol)} ({numbers[1]}–{numbers[2]})"
 
 
 def _in_one_unit(quantity: str, first: float, *others: float | None) -> tuple[list[str], str]:

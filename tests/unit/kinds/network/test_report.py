@@ -10,7 +10,7 @@ from tests.unit.results.trials import NOW
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
-from tierbench.kinds.network.report import at_once, said_at_once
+from tierbench.kinds.network.report import at_once, client_answers
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.merging import PartOutput, merge_parts
 
@@ -51,29 +51,29 @@ def test_each_is_held_against_itself_alone() -> None:
     (found,) = at_once(measured)
     assert [client.name for client in found.clients] == ["phone", "t1", "t2"]
     assert [client.share for client in found.clients] == pytest.approx([0.6, 0.3, 0.1])
-    assert said_at_once(measured) == (
-        "All at once, phone has 60% of the band. Of what each has alone: phone 60% (59 to 61), t1 30% (29 to 31), "
-        "t2 10% (10 to 10).",
+    assert client_answers(measured) == (
+        "All at once, phone gets 60% of the total throughput. Compared with alone: phone 60% (59–61%), "
+        "t1 30% (29–31%), t2 10% (10–10%).",
     )
 
 
 def test_levels_that_vary_are_said_and_never_mixed() -> None:
     down = tuple(result(case, (client,), 50, direction="Download") for case, client in enumerate(CLIENTS, 5))
     at_once_down = result(8, CLIENTS, 40, 10, 5, direction="Download")
-    assert said_at_once(run(*ALONE, *down, result(4, CLIENTS, 60, 30, 10), at_once_down)) == (
-        "All at once (direction Upload), phone has 60% of the band. Of what each has alone: phone 60% (59 to 61), "
-        "t1 30% (29 to 31), t2 10% (10 to 10).",
-        "All at once (direction Download), phone has 73% of the band. Of what each has alone: phone 80% (78 to 82), "
-        "t1 20% (20 to 20), t2 10% (10 to 10).",
+    assert client_answers(run(*ALONE, *down, result(4, CLIENTS, 60, 30, 10), at_once_down)) == (
+        "All at once (direction Upload), phone gets 60% of the total throughput. Compared with alone: "
+        "phone 60% (59–61%), t1 30% (29–31%), t2 10% (10–10%).",
+        "All at once (direction Download), phone gets 73% of the total throughput. Compared with alone: "
+        "phone 80% (78–82%), t1 20% (20–20%), t2 10% (10–10%).",
     )
 
 
 def test_nobody_is_named_where_most_of_the_band_needs_half_of_all() -> None:
-    (said,) = said_at_once(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
-    assert said.startswith("All at once, of what each has alone: ")
+    (said,) = client_answers(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
+    assert said.startswith("All at once, compared with alone: ")
 
 
 def test_who_was_not_measured_alone_is_left_out() -> None:
-    assert said_at_once(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60% (59 to 61).")
-    assert said_at_once(run(result(4, CLIENTS, 60, 30, 10))) == ()
-    assert said_at_once(run(*ALONE)) == ()
+    assert client_answers(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60% (59–61%).")
+    assert client_answers(run(result(4, CLIENTS, 60, 30, 10))) == ()
+    assert client_answers(run(*ALONE)) == ()

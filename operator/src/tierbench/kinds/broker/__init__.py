@@ -6,7 +6,7 @@ from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report, ReportSection
 
 KIND: Final = BenchmarkKind(
     model=BrokerBenchmark,
@@ -17,8 +17,10 @@ KIND: Final = BenchmarkKind(
         main=measures.MAIN,
         time=measures.TIME,
         rate=measures.RATE,
+        byte_rate="throughputBytesPerSecond",
         times=measures.TIMES,
         titles=measures.TITLES,
+        larger_is_better=("pairFairnessPartsPerMillion",),
         distributions={"roundTripNanoseconds": "round_trip", "acknowledgeNanoseconds": "acknowledge"},
         costs=("wireBytesPerMessage",),  # a slow or paid link asks for it first
         facts=measures.facts,
@@ -33,13 +35,16 @@ KIND: Final = BenchmarkKind(
     report=Report(
         report.HEADINGS,
         report.cells,
+        losses=report.losses,
         spreads={"round_trip": "Round trip"},
         other_spreads={
             "round_trip_actual": "Round trip from the actual send time",
             "acknowledge": "Time to the acknowledgement",
         },
-        shares=report.pair_share_figures,
-        times=report.message_time_figures,
+        sections=(
+            ReportSection("shares", "Throughput of each pair", report.pair_share_figures),
+            ReportSection("time", "Time of a message, by step", report.message_time_figures),
+        ),
     ),
     factors={
         "broker": FactorTraits(names=True, first=True),

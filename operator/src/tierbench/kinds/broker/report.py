@@ -1,4 +1,4 @@
-"""What a report shows of a broker, and results in the format of SINETStream's performance tool."""
+"""The report of a broker, and results in the format of SINETStream's performance tool."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ from functools import reduce
 from statistics import fmean
 from typing import Final
 
-from tierbench.advice.tables import Cell
+from tierbench.advice.tables import Cell, Table
 from tierbench.api.contract import PairShares
 from tierbench.api.measurements import Exchange
 from tierbench.api.quantity import parse_size
@@ -21,7 +21,7 @@ from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials, heading, levels_of
 from tierbench.report.panels import Line, Panel
 from tierbench.results.quantities import quantities
-from tierbench.results.units import DASH, percent, show
+from tierbench.results.units import DASH, join_words, percent, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
 _RATE: Final = "throughputMessagesPerSecond"
@@ -29,21 +29,21 @@ _AXIS: Final = "PerSecond"  # of messages, as the title says
 _MOST: Final = 8
 _TONES: Final = 6
 _QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
-_PAIRS_NOTE: Final = "Each by its own time, of all good trials; the height is the sum."
+_PAIRS_NOTE: Final = "Each pair by its own time, over all good trials. The height is the sum."
 _QUARTERS_NOTE: Final = (
-    f"{_PAIRS_NOTE} There are too many pairs to show each: they stand in quarters, the slowest first."
+    f"{_PAIRS_NOTE} There are too many pairs to show each, so they are in quarters, the slowest first."
 )
 _QUANTITY: Final = "Nanoseconds"
 _TRANSFER: Final = "transfer"
 _PARTS: Final = ("compress", "encrypt", _TRANSFER, "decrypt", "decompress")
 _CODEC: Final = tuple(part for part in _PARTS if part != _TRANSFER)
-_MEAN: Final = "Mean a message, of the good trials."
-_ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compressing and encrypting, waiting included."
-_CODEC_NOTE: Final = f"{_MEAN} The same without the transfer."
+_MEAN: Final = "Mean per message, over the good trials."
+_ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compression and encryption; it includes waiting."
+_CODEC_NOTE: Final = f"{_MEAN} Without the transfer."
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """The cells in the order of HEADINGS."""
+    """Returns the cells of a trial in the order of HEADINGS."""
     exchange, spread = trial.exchange or Exchange(), trial.round_trip
     busy = quantities([trial]).get("brokerCpuPartsPerMillion", [None])[0]
     return (
@@ -57,8 +57,24 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
     )
 
 
+def losses(table: Table) -> str:
+    """Returns whether every message of the counted trials arrived; empty if that is unknown."""
+    known = {name: [lost for row in table.rows if (lost := _lost(table.cell(row, name)))] for name in table.columns}
+    if all(_lost(cell) is None for cell in table.cells.values()):
+        return ""
+    places = [f"{sum(lost)} on {name}" for name, lost in known.items() if lost]
+    return f"Messages were lost: {join_words(places)}." if places else "Every message arrived."
+
+
+def _lost(cell: Cell) -> int | None:
+    """Returns the number of messages that were lost in all counted trials; None if it is unknown."""
+    counted = [result.status.counts.messages for result in cell.results]
+    known = [messages.lost for messages in counted if messages is not None and messages.lost is not None]
+    return sum(known) if known else None
+
+
 def pair_share_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
-    """A stack a level, of each line that has several pairs somewhere: a part a pair, or of many pairs a quarter."""
+    """Returns a stacked chart for each line with several pairs. A segment is a pair, or a quarter of many pairs."""
     return tuple(_pair_figures(prefix, panel))
 
 
@@ -81,7 +97,7 @@ def _rates(cell: Cell) -> Sequence[float]:
 
 
 def _quarters(rates: Sequence[float]) -> Sequence[float]:
-    """The sums of the slowest quarter of the pairs, and so on."""
+    """Returns the sums of the slowest quarter of the pairs, the second quarter, and so on."""
     total = [0.0] * len(_QUARTERS)
     for place, rate in enumerate(sorted(rates)):
         total[place * len(_QUARTERS) // len(rates)] += rate
@@ -97,10 +113,10 @@ def _pair_figure(
     )
     held = ", ".join(filter(None, (line.name, panel.held)))
     title = heading(
-        f"Messages a second of each pair{factors_suffix(replace(panel, distinguished_by=()))}",
+        f"Messages per second of each pair{factors_suffix(replace(panel, distinguished_by=()))}",
         replace(panel, held=held),
     )
-    chart = Chart(name, title, f"A stack a level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
+    chart = Chart(name, title, f"Stacked bars, one per level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
     return Figure(chart, charts.stacked(chart), note)
 
 
@@ -114,7 +130,7 @@ def _point(level: int, parts: Sequence[float], index: int) -> Point:
 
 
 def message_time_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
-    """Of each line whose messages are encoded, a stack with the transfer and, of several other parts, one without."""
+    """Returns stacked charts for each line with encoded messages, with the transfer and without it."""
     return tuple(_time_figures(prefix, panel))
 
 
@@ -152,19 +168,26 @@ def _time_figure(
         series.append(Series(part, tuple(points), tone=_PARTS.index(part)))
     about = heading(f"{title}{factors_suffix(replace(panel, distinguished_by=('part',)))}", replace(panel, held=held))
     chart = Chart(
-        name, about, f"A stack a level. {note}", _QUANTITY, axis_of(panel), levels_of(panel), tuple(series), bars=True
+        name,
+        about,
+        f"Stacked bars, one per level. {note}",
+        _QUANTITY,
+        axis_of(panel),
+        levels_of(panel),
+        tuple(series),
+        bars=True,
     )
     return Figure(chart, charts.stacked(chart), note)
 
 
 def message_time(cell: Cell) -> Mapping[str, float]:
-    """The mean nanoseconds of a message in each part; nothing where no message came back."""
+    """Returns the mean nanoseconds of a message in each step; empty if no message came back."""
     known = [times for trial in good_trials(cell) if (times := _times_of(trial))]
     return {part: fmean(times[part] for times in known) for part in _PARTS} if known else {}
 
 
 def _times_of(trial: ResultTrial) -> Mapping[str, float]:
-    """A round trip begins before a message is encoded, and ends before it is decoded."""
+    """Returns the nanoseconds of each step. A round trip starts before encoding and ends before decoding."""
     exchange, spread = trial.exchange, trial.round_trip
     if exchange is None or spread is None or not (exchange.sent and exchange.received):
         return {}

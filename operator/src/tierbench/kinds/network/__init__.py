@@ -17,6 +17,7 @@ KIND: Final = BenchmarkKind(
         time=measures.TIME,
         rate=measures.RATE,
         titles=measures.TITLES,
+        larger_is_better=("fairnessPartsPerMillion",),
         distributions={"pingNanoseconds": "ping"},
         facts=measures.facts,
         invalid=measures.invalid,
@@ -29,12 +30,13 @@ KIND: Final = BenchmarkKind(
     report=Report(
         report.HEADINGS,
         report.cells,
-        answers=report.said_at_once,
+        answers=report.client_answers,
         figures=report.device_figures,
         drawn=measures.is_client_rate,
         spreads={"ping": "Round trip of an echo request"},
     ),
     factors={
+        "protocol": FactorTraits(competing=False),  # UDP is as fast as it is told to be
         "streams": FactorTraits(usual="1", words="x{}", load=True),
         "together": FactorTraits(
             usual="Alone",

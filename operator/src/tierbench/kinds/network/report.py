@@ -1,4 +1,4 @@
-"""What a report shows of a network: its trials, and what each client had when all measured at once."""
+"""The report of a network: the cells of its trials, and the rate of each client when all measure at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ from tierbench.results.quantities import levels_and_parameters, quantities
 from tierbench.results.units import describe_level, join_words, percent, show
 from tierbench.stats.samples import mean_interval
 
-HEADINGS: Final = ("Sent", "Sent again", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
+HEADINGS: Final = ("Sent", "Retransmits", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")
 _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """The cells in the order of HEADINGS."""
+    """Returns the cells of a trial in the order of HEADINGS."""
     values = quantities([trial])
     names = (
         "sentBitsPerSecond", "retransmits", "lostPartsPerMillion", "jitterNanoseconds", "pingNanoseconds",
@@ -33,7 +33,7 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
 
 
 def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
-    """A picture for each server class and each other level, where clients measured at once."""
+    """Returns a figure for each server class and each other level at which clients measured at once."""
     groups: dict[tuple[str, ...], list[BenchmarkResult]] = {}
     for result in run.results:
         groups.setdefault(_held(run, result), []).append(result)
@@ -72,7 +72,7 @@ def _figure(name: str, held: str, results: Sequence[BenchmarkResult]) -> Figure:
 
 
 def _names(devices: Sequence[NodeFacts]) -> tuple[str, ...]:
-    """Their classes; the nodes of a class that has several."""
+    """Returns the class of each device, or its node if a class has several."""
     classes = [device.node_class for device in devices]
     return tuple(device.node if classes.count(device.node_class) > 1 else device.node_class for device in devices)
 
@@ -84,7 +84,7 @@ def _alone(devices: Sequence[NodeFacts], results: Sequence[BenchmarkResult]) -> 
 
 
 def _at_once(devices: Sequence[NodeFacts], results: Sequence[BenchmarkResult]) -> Iterator[Point]:
-    """Clients are numbered from 1, in the same order in every case of a run."""
+    """Yields the rates of clients, which have numbers from 1 in the same order in every case of a run."""
     for level, device in enumerate(devices):
         mine = tuple(result for result in results if device in result.spec.clients)
         number = mine[0].spec.clients.index(device) + 1
@@ -98,8 +98,9 @@ def _point(level: int, found: Estimate | None) -> Iterator[Point]:
 
 @dataclass(frozen=True)
 class ClientRates:
-    """A client's rate alone, and beside all others, in bits a second. `name` is its class, or its node where several
-    are of one class.
+    """The rate of a client alone and together with all others, in bits per second.
+
+    `name` is its class, or its node if several clients are of one class.
     """
 
     name: str
@@ -108,12 +109,12 @@ class ClientRates:
 
     @property
     def share(self) -> float:
-        """What it has at once of what it has alone."""
+        """The rate at once divided by the rate alone."""
         return self.at_once.mean / self.alone.mean
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95% confidence interval of the share, by the delta method; None where an error is not known."""
+        """The 95% confidence interval of the share, by the delta method; None if an error is unknown."""
         both = self.alone, self.at_once
         errors = [one.error / one.mean for one in both if one.error is not None]
         if len(errors) < len(both):
@@ -124,7 +125,7 @@ class ClientRates:
 
 @dataclass(frozen=True)
 class AtOnce:
-    """A case of all clients at once, and those of them that were measured alone. `held` are the levels that vary."""
+    """A case of all clients at once, with those that were also measured alone. `held` are the levels that vary."""
 
     server: str
     held: Mapping[str, str]
@@ -132,7 +133,7 @@ class AtOnce:
 
     @property
     def foremost(self) -> tuple[tuple[str, ...], float]:
-        """The fewest clients that have more than half of the band, and their share of it."""
+        """The fewest clients that have more than half of the total rate, and their share of it."""
         total = sum(client.at_once.mean for client in self.clients)
         names: tuple[str, ...] = ()
         share = 0.0
@@ -144,7 +145,7 @@ class AtOnce:
 
 
 def at_once(run: RunResults) -> Iterator[AtOnce]:
-    """Every case of all at once with which some case of one alone can be compared."""
+    """Yields every case of all clients at once of which a client was also measured alone."""
     alone = {_place(result): result for result in run.results if _is(Together.ALONE, result)}
     for result in run.results:
         if not _is(Together.ALL_AT_ONCE, result):
@@ -161,7 +162,7 @@ def _is(level: Together, result: BenchmarkResult) -> bool:
 
 
 def _place(result: BenchmarkResult, client: str = "") -> tuple[object, ...]:
-    """What a client has in common with itself alone."""
+    """Returns what a client has in common with its case alone."""
     levels = {**result.spec.levels, TOGETHER: ""}
     return result.spec.server.node, client or result.spec.client.node, *sorted(levels.items())
 
@@ -177,27 +178,31 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
             yield ClientRates(client.node_class if one_of_class else client.node, before, now)
 
 
-def said_at_once(run: RunResults) -> tuple[str, ...]:
-    """The same in a sentence a case: "All at once, phone has 60% of the band. Of what each has alone: phone 98%"."""
-    found = list(at_once(run))
+def client_answers(run: RunResults) -> tuple[str, ...]:
+    """Returns a sentence per case of all clients at once.
+
+    For example: "All at once, phone gets 60% of the total throughput. Compared with alone: phone 98%, tablet 40%."
+    """
     several = len(run.classes) > 1
-    return tuple(_said(one, one.server if several else "") for one in found)
+    return tuple(_client_answer(one, one.server if several else "") for one in at_once(run))
 
 
-def _said(one: AtOnce, server: str) -> str:
+def _client_answer(one: AtOnce, server: str) -> str:
     held = [describe_level(name, level) for name, level in one.held.items()]
     where = ", ".join(filter(None, (*held, server and f"to {server}")))
     clients = ", ".join(f"{client.name} {_share(client)}" for client in one.clients)
-    at_once = f"All at once{f' ({where})' if where else ''}"
+    text = f"All at once{f' ({where})' if where else ''}"
     names, share = one.foremost
     if 2 * len(names) >= len(one.clients):
-        return f"{at_once}, of what each has alone: {clients}."
-    have = "has" if len(names) == 1 else "have"
-    return f"{at_once}, {join_words(names)} {have} {percent(share)} of the band. Of what each has alone: {clients}."
+        return f"{text}, compared with alone: {clients}."
+    verb = "gets" if len(names) == 1 else "get"
+    return (
+        f"{text}, {join_words(names)} {verb} {percent(share)} of the total throughput. Compared with alone: {clients}."
+    )
 
 
 def _share(client: ClientRates) -> str:
     if client.interval is None:
         return percent(client.share)
     low, high = (f"{100 * end:.0f}" for end in client.interval)
-    return f"{percent(client.share)} ({low} to {high})"
+    return f"{percent(client.share)} ({low}–{high}%)"
