@@ -176,9 +176,9 @@ class AdviceContext:
             return Judgement(Verdict.WORSE, "ShownWorse", f"{self._describe_margin(name, winner)}.")
         if comparison.leaders == (name,):
             return Judgement(Verdict.BEST, "ShownBetter", f"{self._describe_margin(name, others[0])}.")
-        rivals = [other for other in others if not comparison.beats(name, other)]
-        relations = {comparison.relation(name, other) for other in rivals}
-        text = self._describe_margin(name, rivals[0])
+        unbeaten = [other for other in others if not comparison.beats(name, other)]
+        relations = {comparison.relation(name, other) for other in unbeaten}
+        text = self._describe_margin(name, unbeaten[0])
         if relations == {Relation.EQUAL}:
             message = f"{text}: equal within {percent(self.margin)}."
             return Judgement(Verdict.EQUAL, "EqualWithinMargin", message)

@@ -168,7 +168,7 @@ def amount_carried(levels: Levels, quantity: str) -> float:
 def group_by_workload(results: Sequence[BenchmarkResult], items: Sequence[WorkloadItem]) -> WorkloadResults:
     """Groups results by class and combination of levels.
 
-    An item stands for the combinations that match it and that all classes have. Each of these gets the same share of
+    An item covers the combinations that match it and that all classes have. Each of these gets the same share of
     the weight of the item.
     """
     grouped: dict[str, dict[Levels, list[BenchmarkResult]]] = {}

@@ -72,15 +72,15 @@ def node_columns(run: RunResults) -> tuple[NodeColumn, ...]:
             used = roles.setdefault(getattr(result.spec, role), [])
             if role not in used:
                 used.append(role)
-    said = {computer.node: computer.cells for computer in node_computers(run.results)}
+    computers = {computer.node: computer.cells for computer in node_computers(run.results)}
     return tuple(
-        NodeColumn(node.node or "none", " and ".join(used), (*_facts(node), *_said(said.get(node.node))))
+        NodeColumn(node.node or "none", " and ".join(used), (*_facts(node), *_computer_facts(computers.get(node.node))))
         for node, used in roles.items()
     )
 
 
-def _said(words_of_node: tuple[str, ...] | None) -> tuple[str, ...]:
-    return tuple(text or DASH for text in words_of_node or ("",) * len(COMPUTER_COLUMNS))
+def _computer_facts(cells: tuple[str, ...] | None) -> tuple[str, ...]:
+    return tuple(text or DASH for text in cells or ("",) * len(COMPUTER_COLUMNS))
 
 
 def _facts(node: NodeFacts) -> tuple[str, ...]:
@@ -178,9 +178,9 @@ def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]
 
 
 def _retries(kind: str, trial: ResultTrial) -> str:
-    said = kind_of(kind).report.retries(trial)
-    if said is not None:
-        return said
+    text = kind_of(kind).report.retries(trial)
+    if text is not None:
+        return text
     known = quantities([trial]).get("retries")
     return DASH if known is None else f"{known[0]:.0f}"
 
