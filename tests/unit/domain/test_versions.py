@@ -1,4 +1,4 @@
-"""Objects that another version has written, and definitions of another version."""
+"""Objects and pods of other versions of tierbench, and CustomResourceDefinitions that differ."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ def world() -> World:
     return World(benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
 
 
-def test_decisions_are_made_only_while_definitions_match() -> None:
+def test_the_condition_becomes_false_once_the_definitions_match() -> None:
     one = world()
     differ: dict[str, Any] = {
         "type": "DefinitionsDiffer",
@@ -35,8 +35,8 @@ def test_no_condition_is_set_while_definitions_match() -> None:
     assert "DefinitionsDiffer" not in {item.type for item in one.benchmark.status.conditions}
 
 
-def test_a_result_that_cannot_be_understood_is_left_as_it_is_and_the_run_goes_on() -> None:
-    """Its case was measured again, and the result, which is sealed, written for ever."""
+def test_an_invalid_result_is_left_as_it_is_and_the_run_continues() -> None:
+    """The case was measured repeatedly, and its sealed result written without end."""
     one = world()
     one.unreadable = {"ft-demo-r1-c001"}
     one.run()
@@ -44,7 +44,7 @@ def test_a_result_that_cannot_be_understood_is_left_as_it_is_and_the_run_goes_on
     assert set(one.results) == {"ft-demo-r1-c002"}
 
 
-def test_a_run_of_which_no_result_is_taken_gives_its_nodes_back_and_fails() -> None:
+def test_a_run_whose_results_are_rejected_releases_its_nodes_and_fails() -> None:
     one = world()
     while not one.jobs:
         one.reconcile()
@@ -59,7 +59,7 @@ def test_a_run_of_which_no_result_is_taken_gives_its_nodes_back_and_fails() -> N
     assert one.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_what_a_newer_version_has_stored_stays_in_a_status() -> None:
+def test_unknown_fields_of_a_newer_version_stay_in_a_status() -> None:
     one = world()
     stored = {"run": {"number": 2, "startTime": "2026-01-01T00:00:00Z", "further": {"a": 1}}, "further": "kept"}
     one.benchmark = one.benchmark.model_copy(update={"status": BenchmarkStatus.model_validate(stored)})
@@ -72,7 +72,7 @@ def test_what_a_newer_version_has_stored_stays_in_a_status() -> None:
     assert (status["run"]["number"], status["further"], "further" in status["run"]) == (3, "kept", False)
 
 
-def test_what_a_newer_version_has_stored_stays_in_a_result() -> None:
+def test_unknown_fields_of_a_newer_version_stay_in_a_result() -> None:
     one = world()
     while not any(result.status.trials for result in one.results.values()):
         one.reconcile()
@@ -87,8 +87,8 @@ def test_what_a_newer_version_has_stored_stays_in_a_result() -> None:
     assert (status["phase"], status["further"], status["trials"][0]["further"]) == ("Measured", "kept", "kept")
 
 
-def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then_set_up_anew() -> None:
-    """A client waited for a key that the server of v0.1.0 did not have, for as long as nodes may be held."""
+def test_a_server_of_an_earlier_version_is_replaced_once_its_client_has_ended() -> None:
+    """A client waited for a key that the server of v0.1.0 does not have, until the limit for Leases."""
     one = world()
     while not one.printed:
         one.reconcile()
@@ -102,8 +102,8 @@ def test_a_server_of_an_earlier_version_serves_its_client_to_the_end_and_is_then
     assert sum(event.reason == "Starting" for event in one.events) == 2
 
 
-def test_a_client_that_another_version_started_for_a_server_of_its_own_is_replaced() -> None:
-    """After a rollback to v0.1.0 and an upgrade: it waited for a Secret that our server does not have."""
+def test_a_client_of_another_version_that_cannot_use_the_server_is_replaced() -> None:
+    """After a rollback to v0.1.0 and an upgrade, it waited for a Secret that the new server does not have."""
     one = world()
     one.reconcile()
     while not one.jobs:
