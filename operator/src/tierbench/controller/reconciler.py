@@ -37,7 +37,6 @@ from tierbench.domain.decide import decide
 from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
 from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.domain.views import Raw
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.clock import wait_for_event
 from tierbench.kube.errors import (
@@ -48,7 +47,7 @@ from tierbench.kube.errors import (
     NotFoundError,
     is_permanent,
 )
-from tierbench.kube.resources import ResourceType
+from tierbench.kube.resources import Raw, ResourceType
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 
 FINALIZER: Final = f"{GROUP}/cleanup"

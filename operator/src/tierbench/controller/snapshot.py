@@ -15,12 +15,12 @@ from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain.children import PARSE_ERRORS, Children, ControllerRefManager
 from tierbench.domain.observed import ClusterState, FailedRequest
-from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, Raw, lease_view
+from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, lease_view
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import Kube
 from tierbench.kube.clock import parse_time
 from tierbench.kube.errors import REJECTED, ApiError, NotFoundError
-from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, type_of
+from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, Raw, type_of
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
 

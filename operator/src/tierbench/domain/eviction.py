@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -17,6 +17,7 @@ from tierbench.domain.results import BenchmarkKey
 from tierbench.domain.status import ConditionUpdate
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.clock import format_time, parse_time
+from tierbench.kube.resources import Raw
 
 RunKey = tuple[BenchmarkKey, int]
 """A benchmark, and the number of a run."""
@@ -70,7 +71,7 @@ class StorageUsage:
         """The size of all results and traces in bytes."""
         return self._total
 
-    def update_result(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+    def update_result(self, raw: Raw, *, deleted: bool) -> None:
         """Handles a watch event of a result."""
         metadata = raw["metadata"]
         name = (metadata.get("namespace", ""), metadata["name"])
@@ -95,7 +96,7 @@ class StorageUsage:
         if not run.results:
             del self._runs[run.key]
 
-    def update_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
+    def update_benchmark(self, raw: Raw, *, deleted: bool) -> None:
         """Handles a watch event of a benchmark. The runs of a benchmark with an invalid status are never evicted."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
@@ -133,7 +134,7 @@ def _newest_ended_run(status: BenchmarkStatus) -> int:
     return status.run.number if status.run.completion_time is not None else status.run.number - 1
 
 
-def size_of(raw: Mapping[str, Any]) -> int:
+def size_of(raw: Raw) -> int:
     """Returns the size of a result and its trace as JSON, in bytes. `status.storedBytes` is the size of both
     statuses."""
     envelope = sum(len(json.dumps(raw.get(part, {}), separators=(",", ":"))) for part in ("metadata", "spec"))

@@ -11,12 +11,10 @@ from typing import Any, Final, Generic, TypeVar
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
+from tierbench.kube.resources import Name, Raw
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
-
-Name = tuple[str, str]
-"""Namespace and name."""
 
 Kept = TypeVar("Kept")
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
@@ -81,7 +79,7 @@ class ResultStore(Generic[Kept]):
         """Marks the initial list as complete."""
         self.filled = True
 
-    def update_benchmark(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+    def update_benchmark(self, raw: Raw, *, deleted: bool) -> bool:
         """Handles a watch event of a benchmark. Returns whether its newest ended run has changed."""
         metadata = raw["metadata"]
         key = (raw["kind"], metadata["namespace"], metadata["name"])
@@ -101,7 +99,7 @@ class ResultStore(Generic[Kept]):
             return 0
         return run.number if run.completion_time is not None else run.number - 1
 
-    def update_result(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+    def update_result(self, raw: Raw, *, deleted: bool) -> bool:
         """Handles a watch event of a result. Returns whether a result has ended, or an ended result is gone."""
         name = (raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
         known = self._metadata(name)
@@ -114,7 +112,7 @@ class ResultStore(Generic[Kept]):
             self._results.setdefault(key, {})[name[1]] = entry
         return _ended_uid(known) != _ended_uid(None if entry is None else entry.metadata)
 
-    def _compress(self, raw: Mapping[str, Any]) -> bytes:
+    def _compress(self, raw: Raw) -> bytes:
         return self._compressor.compress(_without_managed_fields(raw))
 
     def _metadata(self, name: Name) -> ResultMetadata | None:
@@ -165,7 +163,7 @@ class ResultStore(Generic[Kept]):
             newest = tuple(one.kept for number, one in ended if number == run)
             yield NewestRun(key, status, max(measured, default=None), newest)
 
-    def _read(self, raw: Mapping[str, Any]) -> _Entry[Kept] | None:
+    def _read(self, raw: Raw) -> _Entry[Kept] | None:
         metadata = None
         try:
             _benchmark_of(raw)
@@ -181,16 +179,16 @@ class ResultStore(Generic[Kept]):
             return None if metadata is None else _Entry(metadata, self._compress(raw), None)
 
 
-def _without_managed_fields(raw: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_managed_fields(raw: Raw) -> Raw:
     return {**raw, "metadata": {name: part for name, part in raw["metadata"].items() if name != "managedFields"}}
 
 
-def _benchmark_of(raw: Mapping[str, Any]) -> BenchmarkKey:
+def _benchmark_of(raw: Raw) -> BenchmarkKey:
     reference = raw["spec"]["benchmark"]
     return reference["kind"], raw["metadata"]["namespace"], reference["name"]
 
 
-def _metadata(raw: Mapping[str, Any]) -> ResultMetadata:
+def _metadata(raw: Raw) -> ResultMetadata:
     metadata, status = raw["metadata"], raw.get("status", {})
     controller: Mapping[str, Any] = next(
         (item for item in metadata.get("ownerReferences", ()) if item.get("controller")), {}
@@ -207,7 +205,7 @@ def _metadata(raw: Mapping[str, Any]) -> ResultMetadata:
     )
 
 
-def _version(raw: Mapping[str, Any]) -> int:
+def _version(raw: Raw) -> int:
     return int(raw["metadata"].get("resourceVersion", 0))
 
 
@@ -215,12 +213,12 @@ def _ended_uid(known: ResultMetadata | None) -> str | None:
     return known.uid if known is not None and known.ended else None
 
 
-def _is_current(known: ResultMetadata, raw: Mapping[str, Any]) -> bool:
+def _is_current(known: ResultMetadata, raw: Raw) -> bool:
     """Whether the metadata is that of this object in this version."""
     return (known.uid, known.version) == (raw["metadata"].get("uid", ""), _version(raw)) and known.version > 0
 
 
-def _status(raw: Mapping[str, Any]) -> BenchmarkStatus:
+def _status(raw: Raw) -> BenchmarkStatus:
     """Returns the status of a benchmark, or an empty one if it is invalid."""
     try:
         return BenchmarkStatus.model_validate(raw.get("status", {}))
@@ -244,7 +242,7 @@ class Compressor:
     def __init__(self) -> None:
         self._dictionary = b""
 
-    def compress(self, raw: Mapping[str, Any]) -> bytes:
+    def compress(self, raw: Raw) -> bytes:
         """Returns a JSON object in compressed form."""
         text = json.dumps(raw, separators=(",", ":")).encode()
         if not self._dictionary:

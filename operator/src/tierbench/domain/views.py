@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -11,6 +11,7 @@ from tierbench.api.measurements import Failure
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
 from tierbench.kube.clock import parse_time
+from tierbench.kube.resources import Raw
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -24,7 +25,6 @@ from tierbench.workloads.names import (
     ROLE_CLIENT,
 )
 
-Raw = Mapping[str, Any]
 _MAXIMUM_IMAGE_ID: Final = 512
 
 
