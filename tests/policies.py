@@ -188,5 +188,5 @@ ROWS = [
 
 def own_answer(row: Row) -> str:
     """What the operator's check says first; empty if it lets the benchmark run."""
-    policy = Policy.model_validate(POLICIES[row.policy]).refusing(API_SERVER)
+    policy = Policy.model_validate(POLICIES[row.policy]).with_refused_host(API_SERVER)
     return next(policy.refusals(NAMESPACES[row.policy], row.model.model_validate(row.body).spec.policy_subject), "")

@@ -15,7 +15,7 @@ from tierbench.api.advice_answer import (
     NodeRequirement,
     NodeSelectorTerm,
     PlacementAdviceStatus,
-    Ranked,
+    RankedAlternative,
     RequiredNodes,
     Verdict,
 )
@@ -150,7 +150,7 @@ STATUSES: dict[type[Resource], Any] = {
         answer="jetson is best",
         quantity="durationNanoseconds",
         ranking=(
-            Ranked(
+            RankedAlternative(
                 name="jetson",
                 verdict=Verdict.BEST,
                 reason="ShownBetter",

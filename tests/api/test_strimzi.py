@@ -117,7 +117,7 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
         "j1",
         CLASS,
         size,
-        measured=("j1", "u1"),
+        measured_nodes=("j1", "u1"),
         api_version=f"{GROUP}/{version}",
     )
     return [item for item in given.server(instance) if item["kind"] in KINDS]

@@ -118,7 +118,7 @@ def test_a_tenant_asks_for_what_the_policy_of_the_release_permits(server: ApiSer
     body = smallest(FileTransferBenchmark, "asked")
     tenant.request("POST", where, body)
     folder = changed(body, "spec.storage", {"hostPath": {"path": "/root"}})
-    assert "added to policy.hostPaths" in refused(tenant.request, "POST", where, folder)
+    assert "add it to the chart value policy.hostPaths" in refused(tenant.request, "POST", where, folder)
     external = {"address": "broker.example.com:8883", "secretRef": {"name": "of-others"}}
     body = changed(smallest(BrokerBenchmark, "asked"), "spec.brokers", [{"name": "site", "external": external}])
     body = changed(body, "spec.tls", ["TLSv1.3"])

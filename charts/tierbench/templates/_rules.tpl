@@ -4,21 +4,21 @@
 - apiGroups: [tierbench.io]
   resources: [nodeclasses]
   verbs: [list, watch]
-# Says what they resolve to.
+# Writes the nodes of a class.
 - apiGroups: [tierbench.io]
   resources: [nodeclasses/status]
   verbs: [patch]
-# Finds the nodes of a class, and records what they are.
+# Finds the nodes of a class, and records their properties.
 - apiGroups: ['']
   resources: [nodes]
   verbs: [list, watch]
 {{- end }}
 {{- define "tierbench.rules.namespaced" -}}
-# Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.
+# Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSeconds.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
   verbs: [list, watch, patch, delete]
-# Says how they stand.
+# Writes the state of benchmarks.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks/status, brokerbenchmarks/status, networkbenchmarks/status]
   verbs: [patch]
@@ -30,19 +30,19 @@
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults/status, benchmarktraces/status]
   verbs: [patch]
-# Keeps traces; never reads one.
+# Keeps traces, and never reads one.
 - apiGroups: [tierbench.io]
   resources: [benchmarktraces]
   verbs: [create]
-# Sees what is asked.
+# Reads questions.
 - apiGroups: [tierbench.io]
   resources: [placementadvices]
   verbs: [list, watch]
-# Answers.
+# Writes answers.
 - apiGroups: [tierbench.io]
   resources: [placementadvices/status]
   verbs: [patch]
-# Deploys servers, sees how clients end.
+# Deploys servers, and sees how clients end.
 - apiGroups: ['']
   resources: [pods]
   verbs: [list, watch, create, delete]
@@ -58,7 +58,7 @@
 - apiGroups: ['']
   resources: [configmaps]
   verbs: [create, delete]
-# Makes credentials; never reads a Secret.
+# Creates credentials, and never reads a Secret.
 - apiGroups: ['']
   resources: [secrets]
   verbs: [create, delete]
@@ -66,11 +66,11 @@
 - apiGroups: ['']
   resources: [persistentvolumeclaims]
   verbs: [create, delete]
-# Keeps strangers from a benchmark's pods.
+# Isolates the pods of a benchmark.
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [create, delete]
-# Tells what happened, and why.
+# Reports what happened, and why.
 - apiGroups: ['']
   resources: [events]
   verbs: [create]
@@ -88,23 +88,23 @@
   verbs: [list, watch, create, delete]
 {{- end }}
 {{- define "tierbench.rules.leases" -}}
-# Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.
+# Reserves nodes for one benchmark at a time, and benchmarks for one operator, across all releases.
 - apiGroups: [coordination.k8s.io]
   resources: [leases]
   verbs: [get, list, watch, create, update, delete]
 {{- end }}
 {{- define "tierbench.rules.removal" -}}
-# Removes them before their definitions go.
+# Removes benchmarks before the CRDs are deleted.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
   verbs: [list, delete]
 {{- end }}
 {{- define "tierbench.rules.metrics" -}}
-# Learns who scrapes.
+# Authenticates who reads metrics.
 - apiGroups: [authentication.k8s.io]
   resources: [tokenreviews]
   verbs: [create]
-# Asks whether they may.
+# Checks whether they are authorized.
 - apiGroups: [authorization.k8s.io]
   resources: [subjectaccessreviews]
   verbs: [create]

@@ -60,7 +60,7 @@ def test_limits() -> None:
 def test_what_benchmarks_may_ask_for() -> None:
     given = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": "10.96.0.1", "TIERBENCH_POLICY": '{"hostPaths": ["/srv"]}'}
     policy = Settings.from_environment(given).policy
-    assert policy == Policy(host_paths=("/srv",)).refusing("10.96.0.1")
+    assert policy == Policy(host_paths=("/srv",)).with_refused_host("10.96.0.1")
     assert Settings.from_environment(ENVIRONMENT).policy == Policy()
 
 

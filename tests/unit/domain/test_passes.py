@@ -24,7 +24,7 @@ from tests.unit.domain.scenarios import (
 from tests.unit.domain.world import World, benchmark, broker_benchmark
 from tierbench.api.benchmark import ClientPlacement, Phase
 from tierbench.api.result import ResultPhase
-from tierbench.api.run_policy import Order, OrderType, shares
+from tierbench.api.run_policy import Order, OrderType, trials_of_passes
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem
 from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
@@ -278,7 +278,7 @@ def test_every_trial_is_in_one_block_and_the_groups_alternate_in_direction(plan:
 
 @given(st.integers(1, 30), st.integers(1, 10))
 def test_shares_are_as_even_as_possible(trials: int, passes: int) -> None:
-    found = shares(trials, passes)
+    found = trials_of_passes(trials, passes)
     assert [trial for share in found for trial in share] == list(range(1, trials + 1))
     lengths = [len(share) for share in found]
     assert (len(lengths), max(lengths)) == (passes, lengths[0])

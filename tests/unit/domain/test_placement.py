@@ -20,13 +20,13 @@ from tierbench.kinds.registry import BENCHMARKS
 DIGEST = "docker.io/library/server@sha256:1"
 ONE_CLASS = {"nodeClasses": ["cloud"]}
 UNLISTED = (
-    "No image of nginx is called 1.18.0; these are: default, 1.19.6. Name one of them, or have 1.18.0 added to "
-    "nginx.alternatives, a value of the chart."
+    "No image of nginx is called 1.18.0; these are: default, 1.19.6. Name one of them, or ask an "
+    "administrator to add 1.18.0 to the chart value nginx.alternatives."
 )
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REFUSED = (
-    "storage.hostPath.path: /. is refused here: write one of [/var/lib/tierbench], a path below it, or emptyDir "
-    "instead, or have it added to policy.hostPaths, a value of the chart"
+    "storage.hostPath.path: /. is refused here: write one of [/var/lib/tierbench], a path below it, or "
+    "emptyDir, or ask an administrator to add it to the chart value policy.hostPaths"
 )
 ELSEWHERE = {"hostPath": {"path": "/."}}  # as an older version took it
 NETWORKS = [ip_network(network) for network in Policy().refused_networks]
@@ -116,17 +116,17 @@ def test_a_path_outside_the_named_folders_is_refused(names: list[str]) -> None:
     policy = Policy()
     if first(policy, host_paths=(path,)):
         with pytest.raises(ValueError, match="is refused"):
-            policy.host_folder(path)
+            policy.permitted_directory(path)
         return
-    assert policy.host_folder(path) == ("/var/lib/tierbench", "/".join(names))
+    assert policy.permitted_directory(path) == ("/var/lib/tierbench", "/".join(names))
     assert not {"..", ".", "", "_tierbench", "..."} & set(names)
 
 
 def test_the_api_server_is_refused_by_its_address_or_its_name() -> None:
     assert not first(Policy(), addresses=("10.96.0.1:443",))
-    assert first(Policy().refusing("10.96.0.1"), addresses=("10.96.0.1:443",))
-    assert first(Policy().refusing("fd00::1"), addresses=("[fd00::1]:443",))
-    assert first(Policy().refusing("API.example.com"), addresses=("api.example.com:443",))
+    assert first(Policy().with_refused_host("10.96.0.1"), addresses=("10.96.0.1:443",))
+    assert first(Policy().with_refused_host("fd00::1"), addresses=("[fd00::1]:443",))
+    assert first(Policy().with_refused_host("API.example.com"), addresses=("api.example.com:443",))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}")

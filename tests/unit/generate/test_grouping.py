@@ -73,8 +73,8 @@ def asked(expression: str, answer: Mapping[str, float]) -> dict[str, Any]:
 
 def of_means(dashboard: Dashboard) -> list[str]:
     """The queries that are nothing but a mean."""
-    plain = re.compile(r"(?:label_join\()?avg by \([^)]*\) \([^()]* \* on \([^)]*\) group_left \([^)]*\) [^()]*\)")
-    return [target["expr"] for _, target in dashboard.targets if plain.match(target["expr"])]
+    simplify = re.compile(r"(?:label_join\()?avg by \([^)]*\) \([^()]* \* on \([^)]*\) group_left \([^)]*\) [^()]*\)")
+    return [target["expr"] for _, target in dashboard.targets if simplify.match(target["expr"])]
 
 
 @pytest.mark.parametrize("board", KINDS)

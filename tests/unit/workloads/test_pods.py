@@ -8,7 +8,7 @@ import pytest
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
-from tierbench.workloads.pods import NO_SIDECARS, beside, left, measured
+from tierbench.workloads.pods import NO_SIDECARS, available_size, measured_resources, sidecar_resources
 from tierbench.workloads.workload import Images, NodeSize
 
 BENCHMARKS = {
@@ -182,17 +182,17 @@ def test_requests_of_our_own_are_no_more_than_a_limit() -> None:
             "fileSizes": ["1Mi"],
         }
     ).servers.resources
-    assert measured(given)["requests"] == {"cpu": "20m", "memory": "8Mi"}
-    assert beside(given, {"cpu": "10m", "memory": "16Mi"})["requests"] == {"cpu": "10m", "memory": "8Mi"}
+    assert measured_resources(given)["requests"] == {"cpu": "20m", "memory": "8Mi"}
+    assert sidecar_resources(given, {"cpu": "10m", "memory": "16Mi"})["requests"] == {"cpu": "10m", "memory": "8Mi"}
 
 
 def test_a_limit_is_all_that_a_server_has_of_its_node() -> None:
     world = World(broker_benchmark(brokers=KAFKA, **GIVEN))
     assert world.benchmark.spec.servers.resources is not None
     asked = world.benchmark.spec.servers.resources
-    assert left(asked, NodeSize(4 * 2**30, 32 * 2**30)) == NodeSize(2**30, 2 * 2**30)
-    assert left(asked, NodeSize()) == NodeSize(2**30, 2 * 2**30)
-    assert left(None, NodeSize(5, 6)) == NodeSize(5, 6)
+    assert available_size(asked, NodeSize(4 * 2**30, 32 * 2**30)) == NodeSize(2**30, 2 * 2**30)
+    assert available_size(asked, NodeSize()) == NodeSize(2**30, 2 * 2**30)
+    assert available_size(None, NodeSize(5, 6)) == NodeSize(5, 6)
     world.run()
     heaps = {result.spec.service.settings["heap"] for result in world.results.values() if result.spec.service}
     assert heaps == {"256Mi"}

@@ -21,7 +21,7 @@ from tierbench.api.advice_answer import (
     NodeRequirement,
     NodeSelectorTerm,
     PlacementAdviceStatus,
-    Ranked,
+    RankedAlternative,
     RequiredNodes,
     Verdict,
 )
@@ -155,7 +155,9 @@ def _tables(context: AdviceContext) -> tuple[Table, ...]:
     return ResultSet(tuple(kept)).tables
 
 
-def _columns(context: AdviceContext, best: Ranked | None, notes: Sequence[Note]) -> dict[str, str | Confidence]:
+def _columns(
+    context: AdviceContext, best: RankedAlternative | None, notes: Sequence[Note]
+) -> dict[str, str | Confidence]:
     """Returns the fields that `kubectl get` shows."""
     ranked = context.comparison.ranked
     has_loss = len(ranked) > 1 and context.quantity != RETRIES
@@ -224,7 +226,7 @@ def _loss(prospect: Prospect) -> str:
     return percent(prospect.loss) if prospect.loss >= _MIN_LOSS else f"< {percent(_MIN_LOSS)}"
 
 
-def _answered(context: AdviceContext, best: Ranked | None, now: datetime) -> Condition:
+def _answered(context: AdviceContext, best: RankedAlternative | None, now: datetime) -> Condition:
     reason = context.ranking[0].reason if context.ranking else "NotMeasured"
     if best is None and context.ranking[0].verdict is Verdict.INFEASIBLE:
         reason = "NoneFeasible"

@@ -10,8 +10,7 @@ from tierbench.advice.posterior import Comparison
 from tierbench.advice.ranking import HARMLESS, AdviceContext, cost_sign
 from tierbench.api.advice_answer import Verdict
 from tierbench.api.result import Note
-from tierbench.api.run_policy import REFINABLE
-from tierbench.results.units import describe_level, humanize, join_words, level_number, percent
+from tierbench.results.units import describe_level, factor_traits, humanize, join_words, level_number, percent
 
 MISLEADING: Final = frozenset(
     {
@@ -229,6 +228,6 @@ def _more_levels(context: AdviceContext, crossover: Crossover) -> Iterator[Note]
             f"Measure levels of {humanize(crossover.factor).lower()} between {ends}, where {crossover.above} overtakes "
             f"{crossover.below}."
         )
-        if crossover.factor in REFINABLE and context.choice.noun == "class":
+        if factor_traits(crossover.factor).refinable and context.choice.noun == "class":
             message += " With runPolicy.refine the next run does this itself."
         yield _note("MoreLevels", message)

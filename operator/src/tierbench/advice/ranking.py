@@ -13,7 +13,7 @@ from tierbench.advice.posterior import Comparison, Posterior
 from tierbench.advice.selection import Choice, Selection
 from tierbench.advice.tables import RunResults
 from tierbench.advice.workload import Levels, WorkloadItem, WorkloadResults, describe_workload, group_by_workload
-from tierbench.api.advice_answer import Ranked, Verdict
+from tierbench.api.advice_answer import RankedAlternative, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.published import is_bare_mean
 from tierbench.results.quantities import RETRIES
@@ -240,7 +240,7 @@ class AdviceContext:
         return describe_workload(self.items)
 
     @cached_property
-    def ranking(self) -> tuple[Ranked, ...]:
+    def ranking(self) -> tuple[RankedAlternative, ...]:
         """Every alternative, by verdict, then by value."""
         by_value = Comparison(self.quantity, self.posteriors, self.margin).ranked
         place = {name: number for number, name in enumerate(by_value)}
@@ -258,10 +258,10 @@ def parse_percent(text: str) -> float:
     return float(text.removesuffix("%")) / 100
 
 
-def _ranked(context: AdviceContext, name: str) -> Ranked:
+def _ranked(context: AdviceContext, name: str) -> RankedAlternative:
     judgement, posterior = context.judgements[name], context.posteriors.get(name)
     results = context.measured.results_of(name)
-    return Ranked(
+    return RankedAlternative(
         name=name,
         verdict=judgement.verdict,
         reason=judgement.reason,

@@ -9,18 +9,18 @@ from tierbench.api.model import Conditions, Count, Model, Reason
 from tierbench.api.node_class import SelectorOperator
 from tierbench.api.result import Level, Note
 
-# What a status keeps at most.
+# Maximum lengths of lists in a status.
 MOST_ALTERNATIVES: Final = 64
 MOST_EFFECTS: Final = 32
 MOST_KNEES: Final = 16
 
-Text = Annotated[str, Field(max_length=1024)]
+LongText = Annotated[str, Field(max_length=1024)]
 Alternative = Annotated[str, Field(max_length=512)]
 _INT64: Final[dict[str, JsonValue]] = {"format": "int64"}
 
 
 class Verdict(StrEnum):
-    """What is said of an alternative."""
+    """What is known of an alternative."""
 
     BEST = "Best"
     EQUAL = "Equal"
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How far a Best can be relied on."""
+    """How reliable the verdict Best is."""
 
     HIGH = "High"
     MODERATE = "Moderate"
@@ -39,102 +39,112 @@ class Confidence(StrEnum):
     NONE = "None"
 
 
-class Ranked(Model):
-    """An alternative, and what is said of it."""
+class RankedAlternative(Model):
+    """An alternative and its verdict."""
 
-    name: Alternative = Field(description="The alternative: a node class, or what is chosen in words.")
+    name: Alternative = Field(description="The alternative: a node class, or the chosen settings in words.")
     verdict: Verdict = Field(
-        description="Best: shown better than every other, by the smallest margin or more. Equal: shown to differ by "
-        "less. NotKnown: neither is shown. Worse: some other is shown better. Infeasible: breaks a constraint. NoData: "
-        "cannot be compared."
+        description="Best: shown to be better than every other, by at least the smallest margin. Equal: shown to "
+        "differ by less. NotKnown: inconclusive. Worse: another one is shown to be better. Infeasible: does not meet a "
+        "constraint. NoData: cannot be compared."
     )
-    reason: Reason = Field(description="Why, as one CamelCase word.")
-    message: str = Field(max_length=512, description="Why, for a person.")
+    reason: Reason = Field(description="Reason for the verdict, as one CamelCase word.")
+    message: str = Field(max_length=512, description="Details for a person.")
     value: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Over the workload, in the unit that `quantity` ends with."
+        default=None,
+        json_schema_extra=_INT64,
+        description="Value over the workload, in the unit at the end of `quantity`.",
     )
     confidence_low: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Lower end of its 95 % interval."
+        default=None, json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the value."
     )
-    confidence_high: int | None = Field(default=None, json_schema_extra=_INT64, description="Upper end of it.")
+    confidence_high: int | None = Field(
+        default=None, json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the value."
+    )
     margin_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="How far it lies from the leader, as a share of its own value; of the leader: from the next, "
-        "as a share of that one's.",
+        description="Difference from the leader, as a share of its own value. For the leader: difference from the next "
+        "alternative, as a share of that one's value.",
     )
     ratio_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="Its value by the leader's; of the leader: by that of the next.",
+        description="Its value divided by that of the leader. For the leader: divided by that of the next alternative.",
     )
     ratio_low_parts_per_million: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Lower end of the ratio's 95 % interval."
+        default=None, json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the ratio."
     )
     ratio_high_parts_per_million: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Upper end of it."
+        default=None, json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the ratio."
     )
     probability_best_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="How likely it is the best one. Of one node it assumes how far nodes of a class usually differ.",
+        description="Probability that this alternative is the best. With one node, it assumes a usual difference "
+        "between nodes of a class.",
     )
     expected_loss_parts_per_million: int | None = Field(
         default=None,
         json_schema_extra=_INT64,
-        description="By what share it is expected to be behind the best, 0 where it is that itself; assumes the same.",
+        description="Expected share by which it is worse than the best alternative, 0 if it is the best itself. It "
+        "makes the same assumption.",
     )
-    nodes: Count = Field(default=0, description="Nodes that stand for it.")
-    trials: Count = Field(default=0, description="Good trials.")
+    nodes: Count = Field(default=0, description="Number of nodes behind the value.")
+    trials: Count = Field(default=0, description="Number of good trials.")
     retries: Count = Field(default=0, description="Retries of all counted trials.")
 
 
 class LevelCrossover(Model):
-    """Where, along a factor, another alternative comes ahead."""
+    """Where, along a factor, another alternative takes the lead."""
 
-    factor: str = Field(max_length=63, description="The factor.")
+    factor: str = Field(max_length=63, description="Name of the factor.")
     held: dict[str, Level] = Field(
         default={}, json_schema_extra={"maxProperties": 24}, description="Levels of the other factors that vary."
     )
     lower_level: Level = Field(description="The last measured level at which `aheadBelow` is ahead.")
     upper_level: Level = Field(description="The first measured level at which `aheadAbove` is ahead.")
-    ahead_below: Alternative = Field(description="What is ahead below.")
-    ahead_above: Alternative = Field(description="What is ahead above.")
+    ahead_below: Alternative = Field(description="The alternative that is ahead below.")
+    ahead_above: Alternative = Field(description="The alternative that is ahead above.")
     confidence_parts_per_million: int = Field(
-        default=0, json_schema_extra=_INT64, description="How likely both are so, at least."
+        default=0, json_schema_extra=_INT64, description="Lower bound of the probability that both are ahead there."
     )
 
 
 class NodeRequirement(Model):
-    """As in core/v1."""
+    """A requirement on a label, as in core/v1."""
 
-    key: str = Field(max_length=316, description="The label's key.")
-    operator: SelectorOperator = Field(description="How the label's value is compared with `values`.")
-    values: tuple[Level, ...] = Field(default=(), max_length=64, description="For In and NotIn the values; else empty.")
+    key: str = Field(max_length=316, description="Key of the label.")
+    operator: SelectorOperator = Field(description="How the value of the label is compared with `values`.")
+    values: tuple[Level, ...] = Field(
+        default=(), max_length=64, description="Values for In and NotIn. Empty for the other operators."
+    )
 
 
 class NodeSelectorTerm(Model):
-    """As in core/v1; all expressions must hold."""
+    """A term of a node selector, as in core/v1. All expressions must hold."""
 
     match_expressions: tuple[NodeRequirement, ...] = Field(max_length=64, description="Requirements on labels.")
 
 
 class RequiredNodes(Model):
-    """As in core/v1."""
+    """A node selector, as in core/v1."""
 
     node_selector_terms: tuple[NodeSelectorTerm, ...] = Field(
-        max_length=8, description="Nodes that meet one of these will do."
+        max_length=8, description="A node must match one of these terms."
     )
 
 
 class NodeAffinity(Model):
-    """As in core/v1: paste it below `affinity.nodeAffinity` of a pod."""
+    """A node affinity, as in core/v1. Paste it below `affinity.nodeAffinity` of a pod."""
 
-    required_during_scheduling_ignored_during_execution: RequiredNodes = Field(description="Where the pod may run.")
+    required_during_scheduling_ignored_during_execution: RequiredNodes = Field(
+        description="The nodes that the pod can run on."
+    )
 
 
 class EffectVerdict(StrEnum):
-    """What is said of an effect."""
+    """What is known of an effect."""
 
     BETTER = "Better"
     AHEAD = "Ahead"
@@ -145,32 +155,44 @@ class EffectVerdict(StrEnum):
 
 
 class EffectAt(Model):
-    """How large an effect is at one level of what it depends on."""
+    """The effect at one level of the factor that it depends on."""
 
-    level: Level = Field(default="", description="The level of the factor `by`; empty where there is none.")
+    level: Level = Field(default="", description="Level of the factor `by`. Empty if there is no such factor.")
     verdict: EffectVerdict = Field(
-        description="How it stands to `fromLevel`. Better, Worse: the interval excludes 1, and the difference is "
-        "the smallest margin or more. Ahead, Behind: perhaps less. Equal: the interval lies within the margin. "
-        "NotKnown: nothing is shown."
+        description="Verdict on `toLevel` compared with `fromLevel`. Better, Worse: the interval excludes 1, and the "
+        "difference is at least the smallest margin. Ahead, Behind: the interval excludes 1, and the difference may be "
+        "smaller. Equal: the interval is within the margin. NotKnown: inconclusive."
     )
-    ratio_parts_per_million: int = Field(json_schema_extra=_INT64, description="The value of `toLevel` by the other.")
-    low_parts_per_million: int = Field(json_schema_extra=_INT64, description="Lower end of its 95 % interval.")
-    high_parts_per_million: int = Field(json_schema_extra=_INT64, description="Upper end of it.")
+    ratio_parts_per_million: int = Field(
+        json_schema_extra=_INT64, description="The value of `toLevel` divided by that of `fromLevel`."
+    )
+    low_parts_per_million: int = Field(
+        json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the ratio."
+    )
+    high_parts_per_million: int = Field(
+        json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the ratio."
+    )
 
 
 class FactorEffect(Model):
-    """What lies between two levels of a factor, all else equal."""
+    """The difference between two levels of a factor, the other factors held equal."""
 
-    factor: str = Field(max_length=63, description="The factor.")
-    from_level: Alternative = Field(description="What is compared with: the usual or first level, or the next smaller.")
-    to_level: Alternative = Field(description="The level whose effect it is.")
-    by: str = Field(default="", max_length=63, description="The factor that the effect depends on most, if on any.")
-    statement: Text = Field(description="The effect in words.")
-    at: tuple[EffectAt, ...] = Field(default=(), max_length=8, description="The ratios.")
+    factor: str = Field(max_length=63, description="Name of the factor.")
+    from_level: Alternative = Field(
+        description="The level of comparison: the usual one, the first one, or the next smaller one."
+    )
+    to_level: Alternative = Field(description="The level that the effect is about.")
+    by: str = Field(
+        default="",
+        max_length=63,
+        description="The factor that the effect depends on most. Empty if it depends on none.",
+    )
+    statement: LongText = Field(description="The effect in words.")
+    at: tuple[EffectAt, ...] = Field(default=(), max_length=8, description="The effect at each level of `by`.")
 
 
 class KneeCourse(StrEnum):
-    """How a rate goes on beyond the knee."""
+    """How a rate changes beyond the knee."""
 
     GROWS = "Grows"
     FALLS = "Falls"
@@ -179,78 +201,87 @@ class KneeCourse(StrEnum):
 
 
 class KneeAt(Model):
-    """The knee at one level of what it depends on."""
+    """The knee at one level of the factor that it depends on."""
 
-    level: Level = Field(default="", description="The level of the factor `by`; empty where there is none.")
-    knee: Alternative = Field(description="The level that no later one is shown to be better than.")
+    level: Level = Field(default="", description="Level of the factor `by`. Empty if there is no such factor.")
+    knee: Alternative = Field(description="The first level that no later one is shown to be better than.")
     course: KneeCourse = Field(
-        description="Beyond it. Grows: it is the last level measured. Falls. Level: no later one is better by the "
-        "smallest margin. NotKnown: none is shown to be."
+        description="How the rate changes beyond the knee. Grows: the knee is the last measured level. Falls: a later "
+        "level is worse. Level: no later level is better by the smallest margin. NotKnown: inconclusive."
     )
 
 
 class FactorKnee(Model):
-    """From which level of a factor of numbers on nothing more is gained."""
+    """The level of a numeric factor from which on nothing more is gained."""
 
-    factor: str = Field(max_length=63, description="The factor.")
-    by: str = Field(default="", max_length=63, description="The factor that it depends on most, if on any.")
-    statement: Text = Field(description="The knee in words.")
-    at: tuple[KneeAt, ...] = Field(default=(), max_length=8, description="The levels.")
+    factor: str = Field(max_length=63, description="Name of the factor.")
+    by: str = Field(
+        default="", max_length=63, description="The factor that the knee depends on most. Empty if it depends on none."
+    )
+    statement: LongText = Field(description="The knee in words.")
+    at: tuple[KneeAt, ...] = Field(default=(), max_length=8, description="The knee at each level of `by`.")
 
 
 class PlacementAdviceStatus(Model):
     """The answer."""
 
     observed_generation: int = Field(
-        default=0, json_schema_extra=_INT64, description="The metadata.generation that this is said of."
+        default=0, json_schema_extra=_INT64, description="The metadata.generation that this status is about."
     )
-    best: Alternative = Field(default="", description="The best alternative; empty if none is shown to be.")
-    runner_up: Alternative = Field(default="", description="The next one; empty likewise.")
+    best: Alternative = Field(default="", description="The best alternative. Empty if none is shown to be the best.")
+    runner_up: Alternative = Field(
+        default="", description="The second alternative. Empty if none is shown to be the best."
+    )
     settings: dict[str, Level] = Field(
         default={},
         json_schema_extra={"maxProperties": 24},
-        description="What the best one is set to, by name: of all that was chosen but the node class.",
+        description="The settings of the best alternative, by name, without the node class.",
     )
-    margin: str = Field(default="", max_length=32, description="How far it is behind, as a share of its value.")
+    margin: str = Field(
+        default="", max_length=32, description="How far the second alternative is behind, as a share of its value."
+    )
     expected_loss: str = Field(
         default="",
         max_length=32,
-        description="By what share that with the best value is expected to be behind the best one: what following "
-        "the advice costs, also where none is shown to be best.",
+        description="What you lose on average if you follow the advice, as a share: how far the alternative with the "
+        "best value is expected to be behind the best one. It is set even if none is shown to be the best.",
     )
     confidence: Confidence = Field(
         default=Confidence.NONE,
-        description="High: several nodes of each, and a probability of 99 % of being best. Moderate: of 97.5 %. "
-        "Low: one node stands for something, or something may mislead, see `caveats`. None: none is best.",
+        description="High: several nodes of each class, and a probability of 99% of being the best. Moderate: a "
+        "probability of 97.5%. Low: one node represents a class, or something may mislead, see `caveats`. None: no "
+        "alternative is the best.",
     )
-    answer: Text = Field(default="", description="The answer in words.")
+    answer: LongText = Field(default="", description="The answer in words.")
     estimand: str = Field(default="", max_length=512, description="What is compared, in words.")
     tipping_point: str = Field(
         default="",
         max_length=32,
-        description="Where one node stands for something: the answer holds for other nodes unless they differ by more "
-        "than about this, a standard deviation.",
+        description="If one node represents a class: the answer holds for other nodes unless the standard deviation "
+        "between nodes is larger than about this.",
     )
-    quantity: str = Field(default="", max_length=63, description="What values are; its name ends with their unit.")
-    ranking: tuple[Ranked, ...] = Field(
+    quantity: str = Field(
+        default="", max_length=63, description="Name of the compared quantity. It ends with the unit."
+    )
+    ranking: tuple[RankedAlternative, ...] = Field(
         default=(), max_length=MOST_ALTERNATIVES, description="Every alternative, the best first."
     )
     crossovers: tuple[LevelCrossover, ...] = Field(
-        default=(), max_length=32, description="Where the order changes; see the condition OrderChanges, too."
+        default=(), max_length=32, description="Where the order changes. See also the condition OrderChanges."
     )
     node_affinity: NodeAffinity | None = Field(
-        default=None, description="What puts a pod on the best class; empty where none is chosen."
+        default=None, description="Node affinity for the best class. Absent if no class is the best."
     )
     effects: tuple[FactorEffect, ...] = Field(
         default=(),
         max_length=MOST_EFFECTS,
-        description="What each factor costs that is not what is chosen, all else equal: the largest first.",
+        description="The effect of each factor that is not chosen, the other factors held equal, the largest first.",
     )
     knees: tuple[FactorKnee, ...] = Field(
         default=(),
         max_length=MOST_KNEES,
-        description="Of a rate: from which level of a factor on nothing more is gained.",
+        description="For a rate: the level of a factor from which on nothing more is gained.",
     )
-    caveats: tuple[Note, ...] = Field(default=(), max_length=16, description="What to keep in mind.")
-    next: tuple[Note, ...] = Field(default=(), max_length=16, description="What to measure to be surer.")
+    caveats: tuple[Note, ...] = Field(default=(), max_length=16, description="Reasons for caution.")
+    next: tuple[Note, ...] = Field(default=(), max_length=16, description="What to measure for a more certain answer.")
     conditions: Conditions = ()

@@ -1,4 +1,4 @@
-"""What all kinds of benchmark share: placement, preflight, status, and what an administrator may refuse."""
+"""The fields that all kinds of benchmark share: placement, preflight, status, and what an administrator can refuse."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,11 +8,13 @@ from pydantic import Field
 
 from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, rules
-from tierbench.api.quantity import FITTING, Resources
+from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Resources
 from tierbench.api.run_policy import (
+    MAXIMUM_CASES,
     MAXIMUM_REFINED,
-    ZONE_OF_SCHEDULE,
+    TIME_ZONE_NEEDS_SCHEDULE,
     Order,
+    Preflight,
     Repetitions,
     RunPolicy,
     Timeouts,
@@ -22,23 +24,26 @@ from tierbench.api.run_policy import (
 
 _SHORT_NAME = Rule(
     "size(self.metadata.name) <= 40",
-    "metadata.name is longer than 40 characters: choose a shorter one, the names of pods are made from it",
+    "metadata.name is longer than 40 characters: choose a shorter one, because the names of pods are made from it",
 )
 _UNDOTTED_NAME = Rule(
     "!self.metadata.name.contains('.')",
-    "metadata.name has a dot: write a hyphen instead, the names of Services are made from it",
+    "metadata.name has a dot: write a hyphen instead, because the names of Services are made from it",
 )
 
 
-NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
-"""How many nodes host the service, in CEL."""
-NOTHING: Final = "[]"
+SERVER_NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+"""The CEL expression for the number of nodes that host the service."""
+EMPTY_LIST: Final = "[]"
 
 
 @dataclass(frozen=True, kw_only=True)
 class PolicySubject:
-    """What a spec asks for. Addresses are those of servers that are there already; `plain_secrets` are the user's that
-    would be sent to them without encryption."""
+    """What a spec asks for that an administrator can refuse.
+
+    `addresses` are those of external servers. `plain_secrets` are Secrets of the user that would be sent to external
+    servers without encryption.
+    """
 
     access: str
     node_classes: tuple[str, ...]
@@ -49,38 +54,54 @@ class PolicySubject:
 
 @dataclass(frozen=True, kw_only=True)
 class PolicySubjectCel:
-    """The same of an `object`, each a list in CEL, and what of a user's its clients are given: the API server
-    alone knows who may read that."""
+    """CEL expressions for the fields of PolicySubject and for what the clients read. Each returns a list for an
+    `object`.
+
+    Only the API server knows whether the user may read `secrets` and `config_maps`.
+    """
 
     access: str = "[object.spec.access]"
     node_classes: str = "object.spec.servers.nodeClasses + object.spec.clients.nodeClasses"
-    host_paths: str = NOTHING
-    addresses: str = NOTHING
-    plain_secrets: str = NOTHING
-    secrets: str = NOTHING
-    config_maps: str = NOTHING
+    host_paths: str = EMPTY_LIST
+    addresses: str = EMPTY_LIST
+    plain_secrets: str = EMPTY_LIST
+    secrets: str = EMPTY_LIST
+    config_maps: str = EMPTY_LIST
 
 
-def refinable(sizes: str) -> Rule:
-    """What has to be there that a run can measure between these sizes of the spec."""
+def refine_rule(sizes: str) -> Rule:
+    """Returns the rule that a spec with runPolicy.refine has at least two of `sizes` and two server classes."""
     return Rule(
         "!has(self.runPolicy) || !has(self.runPolicy.refine)"
         f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
-        "runPolicy.refine measures between sizes where another server class comes ahead: "
-        f"name two {sizes} and two servers.nodeClasses at least",
+        f"runPolicy.refine measures between sizes where another server class takes the lead: name at least two {sizes} "
+        "and two servers.nodeClasses",
     )
 
 
-def bounded_pairs(clients: str) -> Rule:
-    """The rule that a preflight fits the status; `clients` is how many nodes use each server, in CEL."""
+def matrix_rule(cases: str) -> Rule:
+    """Returns the rule that a spec has at most MAXIMUM_CASES cases. `cases` is the CEL expression for their number."""
+    help_text = "remove levels, or make several benchmarks"
     return Rule(
-        f"!has(self.preflight) || {NODES} * ({clients}) <= {MAXIMUM_PAIRS}",
-        f"preflight would measure between more than {MAXIMUM_PAIRS} pairs of nodes: take it out, or name fewer classes",
+        f"{cases} <= {MAXIMUM_CASES}",
+        f"the matrix has more than {MAXIMUM_CASES} cases: {help_text}",
+        f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: {help_text}'.format([{cases}])",
+    )
+
+
+def preflight_rule(clients: str) -> Rule:
+    """Returns the rule that the pairs of a preflight fit into the status.
+
+    `clients` is the CEL expression for the number of nodes that use each server.
+    """
+    return Rule(
+        f"!has(self.preflight) || {SERVER_NODES} * ({clients}) <= {MAXIMUM_PAIRS}",
+        f"preflight would measure between more than {MAXIMUM_PAIRS} pairs of nodes: remove it, or name fewer classes",
     )
 
 
 class Colocation(StrEnum):
-    """Whether server and client may share a node."""
+    """Whether server and client can share a node."""
 
     FORBIDDEN = "Forbidden"
     ALLOWED = "Allowed"
@@ -88,7 +109,7 @@ class Colocation(StrEnum):
 
 
 class Phase(StrEnum):
-    """Where a benchmark stands, in one word."""
+    """The state of a benchmark in one word."""
 
     PENDING = "Pending"
     QUEUED = "Queued"
@@ -99,7 +120,7 @@ class Phase(StrEnum):
 
 
 class Delivery(StrEnum):
-    """How hard client and broker try to deliver a message."""
+    """The delivery guarantee for a message."""
 
     AT_MOST_ONCE = "AtMostOnce"
     AT_LEAST_ONCE = "AtLeastOnce"
@@ -107,7 +128,7 @@ class Delivery(StrEnum):
 
 
 class Tls(StrEnum):
-    """Protection of the connection."""
+    """The protection of a connection."""
 
     NONE = "None"
     TLS12 = "TLSv1.2"
@@ -115,7 +136,7 @@ class Tls(StrEnum):
 
 
 class Access(StrEnum):
-    """The path from client to server."""
+    """The network path from client to server."""
 
     POD_IP = "PodIP"
     CLUSTER_IP = "ClusterIP"
@@ -126,25 +147,28 @@ class Access(StrEnum):
 class Servers(Model):
     """Where the service under test runs."""
 
-    node_classes: ClassNames = Field(description="The node classes that host the service.")
+    node_classes: ClassNames = Field(description="Names of the node classes that host the service.")
     nodes_per_class: int = Field(
         default=1,
         ge=1,
         le=16,
-        description="How many nodes of each class are measured. More nodes tell more about the class than more trials.",
+        description="Number of nodes per class that are measured. More nodes say more about a class than more trials "
+        "do.",
     )
     resources: Resources | None = Field(
         default=None,
-        json_schema_extra=FITTING,
-        description="What each container of the service asks for, and may use at most. What tierbench runs beside it "
-        "has the same limits. Of a Kafka that Strimzi brings up, kafka.strimzi.resources says it.",
+        json_schema_extra=REQUESTS_WITHIN_LIMITS,
+        description="Resource requests and limits of each container of the service. The containers that tierbench adds "
+        "to the pod have the same limits. For Kafka from Strimzi, set kafka.strimzi.resources instead.",
     )
 
 
 @dataclass(frozen=True)
 class ClientPlacement:
-    """A place for a client: the `ordinal`-th node, from 0, of a class; where several measure at once it is the first
-    one's. `levels` are those of the factors that say so.
+    """The place of a client: node number `ordinal` of a class, counted from 0.
+
+    Of several clients that measure at the same time it is the place of the first. `levels` are those of the factors
+    that the place decides.
     """
 
     node_class: str
@@ -152,162 +176,165 @@ class ClientPlacement:
     levels: tuple[tuple[str, str], ...] = ()
 
     def __str__(self) -> str:
-        """The class, and which node of it if that is not the first."""
+        """Returns the name of the class, followed by the number of the node if it is not the first."""
         return f"{self.node_class} {self.ordinal + 1}" if self.ordinal else self.node_class
 
 
 class Clients(Model):
-    """Where the users of the service run."""
+    """Where the clients of the service run."""
 
-    node_classes: ClassNames = Field(description="The node classes that use the service, each in turn.")
+    node_classes: ClassNames = Field(
+        description="Names of the node classes that use the service. Each one is measured in turn."
+    )
     resources: Resources | None = Field(
-        default=None, json_schema_extra=FITTING, description="What each client asks for, and may use at most."
+        default=None,
+        json_schema_extra=REQUESTS_WITHIN_LIMITS,
+        description="Resource requests and limits of each client.",
     )
 
     @property
     def placements(self) -> tuple[ClientPlacement, ...]:
-        """Where clients have cases of their own."""
+        """The places of clients that have cases of their own."""
         return tuple(map(ClientPlacement, self.node_classes))
 
 
-class Ping(Model):
-    """Echo requests before the load of each trial, while nothing else is on the way."""
-
-    count: int = Field(default=10, ge=0, le=1000, description="How many; 0 for none.")
-    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="From one to the next.")
-    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload in each, as ping counts them.")
-
-
-class Preflight(Model):
-    """How the network between two nodes is measured before the first case."""
-
-    duration_seconds: int = Field(default=3, ge=1, le=60, description="How long TCP is sent each way.")
-    ping: Ping = Field(default=Ping(), description="Echo requests before that.")
-
-
 class NodeAssignment(OpenModel):
-    """A node chosen for a class at the start of a run, kept until its end."""
+    """The nodes that a class has in a run. They do not change until the run ends."""
 
-    node_class: str = Field(max_length=63, description="The node class.")
+    node_class: str = Field(max_length=63, description="Name of the node class.")
     nodes: tuple[Annotated[str, Field(max_length=253)], ...] = Field(
-        default=(), max_length=64, description="Its nodes that were ready, by name."
+        default=(), max_length=64, description="Names of its nodes that were ready."
     )
-    reason: str | None = Field(default=None, max_length=63, description="Why there is none, if there is none.")
-    message: str | None = Field(default=None, max_length=1024, description="The same for a person.")
+    reason: str | None = Field(
+        default=None, max_length=63, description="Why the class has no node, as one CamelCase word."
+    )
+    message: str | None = Field(default=None, max_length=1024, description="Why the class has no node, and what to do.")
 
 
 class Refinement(OpenModel):
-    """A level that a run measures beside those of the spec, with every server."""
+    """Levels that a run measures in addition to those of the spec, with every server."""
 
-    round: int = Field(ge=1, description="Counts from 1: levels of one round are chosen, and served, together.")
-    client_class: str = Field(max_length=63, description="The class of its clients.")
+    round: int = Field(
+        ge=1,
+        description="Round of the refinement, counted from 1. The levels of a round are chosen and measured together.",
+    )
+    client_class: str = Field(max_length=63, description="Name of the clients' node class.")
     levels: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
     )
 
 
 class RunStatus(OpenModel):
-    """The run under way, or the last one."""
+    """The current or the last run."""
 
-    number: int = Field(ge=1, description="Counts from 1.")
-    rerun: str | None = Field(default=None, max_length=63, description="The value of runPolicy.rerun that started it.")
-    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="When it began.")
+    number: int = Field(ge=1, description="Number of the run, counted from 1.")
+    rerun: str | None = Field(
+        default=None, max_length=63, description="The value of runPolicy.rerun that started the run."
+    )
+    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="When the run started.")
     completion_time: str | None = Field(
-        default=None, json_schema_extra={"format": "date-time"}, description="When it ended."
+        default=None, json_schema_extra={"format": "date-time"}, description="When the run ended."
     )
     assignments: tuple[NodeAssignment, ...] = Field(
-        default=(), max_length=16, description="Which nodes stand for which class in this run."
+        default=(), max_length=16, description="The nodes of each class in this run."
     )
     networks: tuple[NodeNetwork, ...] = Field(
         default=(),
         max_length=MAXIMUM_PAIRS,
-        description="The network between each server's and each client's node, as the preflight found it.",
+        description="The network between the nodes of each server and each client, as the preflight measured it.",
     )
     refinements: tuple[Refinement, ...] = Field(
         default=(),
         max_length=MAXIMUM_REFINED // 2,
-        description="What runPolicy.refine has added; their cases are numbered on from those of the spec.",
+        description="The levels that runPolicy.refine added. Their cases have the numbers after those of the spec.",
     )
 
 
 class CurrentCase(Model):
-    """What is measured at this moment."""
+    """The case that is being measured."""
 
-    name: str = Field(max_length=253, description="The case, in words.")
-    result: str = Field(max_length=253, description="Its BenchmarkResult.")
+    name: str = Field(max_length=253, description="The case in words.")
+    result: str = Field(max_length=253, description="Name of its BenchmarkResult.")
     trials: int = Field(default=0, description="Trials that have ended.")
-    of: int = Field(description="Trials that it will have.")
+    of: int = Field(description="Trials that the case will have.")
 
 
 class CaseCounts(Model):
-    """How the cases of the run stand."""
+    """How many cases of the run are in which state."""
 
     total: int = Field(default=0, description="Cases of the run.")
-    ended: int = Field(default=0, description="Measured or failed.")
-    failed: int = Field(default=0, description="Ended without one good trial.")
-    invalid: int = Field(default=0, description="Measured, and something may have spoiled the numbers.")
+    ended: int = Field(default=0, description="Cases that were measured or failed.")
+    failed: int = Field(default=0, description="Cases that ended without a good trial.")
+    invalid: int = Field(default=0, description="Measured cases whose numbers something may have distorted.")
 
 
 class Eviction(OpenModel):
-    """A run that goes for want of room."""
+    """A run that is evicted because the storage limit is reached."""
 
-    run: int = Field(ge=1, description="The run.")
-    notice_time: str = Field(json_schema_extra={"format": "date-time"}, description="When that was announced.")
-    begun: bool = Field(default=False, description="Whether its results are being deleted.")
+    run: int = Field(ge=1, description="Number of the run.")
+    notice_time: str = Field(json_schema_extra={"format": "date-time"}, description="When the eviction was announced.")
+    begun: bool = Field(default=False, description="Whether the results of the run are being deleted.")
 
 
 class BenchmarkStatus(OpenModel):
-    """What the operator knows and has done."""
+    """What the operator has observed and done."""
 
     observed_generation: int = Field(
-        default=0, json_schema_extra={"format": "int64"}, description="The metadata.generation that this is said of."
+        default=0,
+        json_schema_extra={"format": "int64"},
+        description="The metadata.generation that this status is about.",
     )
-    phase: Phase = Field(default=Phase.PENDING, description="Where the benchmark stands, in one word.")
-    progress: str = Field(default="", max_length=32, description="Cases ended, of all: 12/28.")
-    remaining_seconds: int | None = Field(default=None, description="An estimate, once a trial has ended.")
-    cases: CaseCounts = Field(default=CaseCounts(), description="How the cases of the run stand.")
-    current: CurrentCase | None = Field(default=None, description="What is measured at this moment.")
-    run: RunStatus | None = Field(default=None, description="The run under way, or the last one.")
+    phase: Phase = Field(default=Phase.PENDING, description="The state of the benchmark in one word.")
+    progress: str = Field(default="", max_length=32, description="Number of ended cases, of all cases: 12/28.")
+    remaining_seconds: int | None = Field(
+        default=None, description="Estimate of the remaining time. Absent until a trial has ended."
+    )
+    cases: CaseCounts = Field(default=CaseCounts(), description="How many cases of the run are in which state.")
+    current: CurrentCase | None = Field(default=None, description="The case that is being measured.")
+    run: RunStatus | None = Field(default=None, description="The current or the last run.")
     next_run_time: str | None = Field(
         default=None, json_schema_extra={"format": "date-time"}, description="When the schedule starts the next run."
     )
     evictions: tuple[Eviction, ...] = Field(
-        default=(), max_length=64, description="Runs that go once limits.storedBytes, a value of the chart, is reached."
+        default=(),
+        max_length=64,
+        description="Runs that are evicted when the chart value limits.storedBytes is reached.",
     )
     best: str = Field(
         default="",
         max_length=32,
-        description="What the newest complete run shows to be best: a node class or a setting. Else `equal`, "
-        "`inconclusive`, or `depends`: `answer` says on what. Empty where only one alternative was measured.",
+        description="What is best according to the newest complete run: a node class or a setting. Otherwise `equal`, "
+        "`inconclusive`, or `depends`; `answer` then says on what. Empty if only one alternative was measured.",
     )
-    answer: str = Field(default="", max_length=1024, description="What the newest complete run says, in a sentence.")
+    answer: str = Field(default="", max_length=1024, description="What the newest complete run shows, as a sentence.")
     conditions: Conditions = ()
 
 
 BENCHMARK_COLUMNS = (
     Column("Phase", ".status.phase"),
-    Column("Progress", ".status.progress", description="Cases ended, of all."),
+    Column("Progress", ".status.progress", description="Number of ended cases, of all cases."),
     Column("Run", ".status.run.number", "integer"),
     Column("Failed", ".status.cases.failed", "integer", priority=1),
     Column("Now", ".status.current.name", priority=1),
     Column("Next", ".status.nextRunTime", priority=1, description="When the schedule starts the next run."),
     Column("Passed", '.status.conditions[?(@.type=="Passed")].status', priority=1),
     Column("Regressed", '.status.conditions[?(@.type=="Regressed")].status', priority=1),
-    Column("Best", ".status.best", description="What the newest complete run shows to be best."),
-    Column("Answer", ".status.answer", priority=1, description="What the newest complete run says."),
+    Column("Best", ".status.best", description="What is best according to the newest complete run."),
+    Column("Answer", ".status.answer", priority=1, description="What the newest complete run shows."),
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 
 
 class BenchmarkSpec(Model):
-    """What the spec of every kind of benchmark has."""
+    """The part of a spec that every kind of benchmark has."""
 
     servers: Servers = Field(description="Where the service under test runs.")
-    clients: Clients = Field(description="Where its users run.")
+    clients: Clients = Field(description="Where the clients run.")
     access: Access
     colocation: Colocation = Field(
         default=Colocation.FORBIDDEN,
-        description="Whether server and client share a node: Forbidden, Allowed (if no other is ready) or Required.",
+        description="Whether server and client share a node: Forbidden, Allowed (if no other node is ready) or "
+        "Required.",
     )
     repetitions: Repetitions = 10
     warmup: Warmup = 0
@@ -315,24 +342,25 @@ class BenchmarkSpec(Model):
     timeouts: Timeouts = Timeouts()
     run_policy: RunPolicy = Field(
         default=RunPolicy(),
-        json_schema_extra=rules(ZONE_OF_SCHEDULE),
-        description="When it runs, how long it is kept, what it is held to: can change.",
+        json_schema_extra=rules(TIME_ZONE_NEEDS_SCHEDULE),
+        description="Schedule, retention and pass criteria. This is the only part of the spec that you can change.",
     )
 
     @property
     def policy_subject(self) -> PolicySubject:
-        """What of it an administrator may refuse."""
+        """What an administrator can refuse in this spec."""
         classes = (*self.servers.node_classes, *self.clients.node_classes)
         return PolicySubject(access=self.access.value, node_classes=classes)
 
     @property
-    def trimmed(self) -> Trim | None:
-        """What is left out of the statistics, where anything is."""
+    def active_trim(self) -> Trim | None:
+        """The trials to leave out of the statistics, or None."""
         return None
 
     @property
     def parameters(self) -> dict[str, str]:
-        """What holds in every case and bears on the numbers, by name; levels of factors apart."""
+        """The settings that hold in every case and affect the numbers, by name. Levels of factors are not among
+        them."""
         given = {"server": self.servers.resources, "client": self.clients.resources}
         return {
             name: amount
@@ -343,19 +371,22 @@ class BenchmarkSpec(Model):
 
 
 class ServiceSpec(BenchmarkSpec):
-    """What the spec of every kind has that measures a service, and not the network itself."""
+    """The part of a spec that every kind has that measures a service, and not the network itself."""
 
     preflight: Preflight | None = Field(
         default=None,
-        description="Measures the network between each server's and each client's node once a run, before the first "
-        "case, so that every result carries the network that it ran on. Without it nothing is known of the network; "
-        "write {} for three seconds each way and ten echo requests.",
+        description="Measures the network between the nodes of each server and each client once per run, before the "
+        "first case. Every result then contains the network that it ran on. Without it, results say nothing about the "
+        "network. {} means 3 seconds in each direction and 10 echo requests.",
     )
 
 
 class Benchmark(Resource):
-    """Any kind of benchmark, as the controller sees it. The names of its children begin with PREFIX. ASKS says in CEL
-    what the `asks` of its spec do."""
+    """A benchmark of any kind.
+
+    The names of its objects begin with PREFIX. POLICY_SUBJECT has the CEL expressions for the `policy_subject` of its
+    spec.
+    """
 
     PREFIX: ClassVar[str]
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel()

@@ -1,8 +1,9 @@
 """What a client prints: the contract between engine and operator, version 1.
 
-A client writes one JSON object a line to standard output: `TrialStarted`, then `Trial`, for each trial. Its termination
-message is the `Seal`: how many Trial lines there were and their digest, so that a log cut short is seen. All times are
-integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fields that do not apply are left out.
+For each trial a client writes two JSON objects to standard output, one per line: `TrialStarted`, then `Trial`. Its
+termination message is the `Seal`, with the number of Trial lines and their digest, so that a truncated log is detected.
+Times are integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fields that do not apply are
+absent.
 """
 
 from enum import StrEnum
@@ -17,7 +18,7 @@ from tierbench.stats.histogram import SCHEMA
 
 CONTRACT_VERSION: Final = 1
 
-Word = Annotated[str, Field(min_length=1, max_length=63)]
+ShortText = Annotated[str, Field(min_length=1, max_length=63)]
 
 
 class Outcome(StrEnum):
@@ -33,32 +34,41 @@ CaseNumber = Annotated[
         default=0,
         ge=0,
         json_schema_extra={"format": "int64"},
-        description="Of a client of several cases: which it is of.",
+        description="Number of the case, if the client measures several cases.",
     ),
 ]
 
 
 class Computer(Model):
-    """A computer during a trial. Absent fields are what its kernel does not tell."""
+    """The state of a computer during a trial. Fields that its kernel does not report are absent."""
 
     cpu_frequency_kilohertz: Count | None = Field(
-        default=None, description="Mean frequency of its processors as the load ended."
+        default=None, description="Mean frequency of the processors at the end of the load."
     )
-    cpu_maximum_kilohertz: Count | None = Field(default=None, description="Mean of the highest that they can have.")
-    cpu_governor: Word | None = Field(default=None, description="Who sets their frequency, as the kernel names it.")
-    power_mode: Word | None = Field(default=None, description="The power mode of a Jetson, as nvpmodel names it.")
+    cpu_maximum_kilohertz: Count | None = Field(
+        default=None, description="Mean of the maximum frequencies of the processors."
+    )
+    cpu_governor: ShortText | None = Field(
+        default=None, description="Frequency governor of the processors, as the kernel names it."
+    )
+    power_mode: ShortText | None = Field(default=None, description="Power mode of a Jetson, as nvpmodel names it.")
     temperature_millidegrees: Count | None = Field(
-        default=None, description="Of its hottest thermal zone as the load ended, in thousandths of a degree Celsius."
+        default=None,
+        description="Temperature of the hottest thermal zone at the end of the load, in thousandths of a degree "
+        "Celsius.",
     )
     thermal_throttles: Count | None = Field(
-        default=None, description="How often processors were slowed for their heat during the trial, each counted."
+        default=None,
+        description="How often processors were throttled because of heat during the trial, summed over the processors.",
     )
     quota_throttled_nanoseconds: Count | None = Field(
-        default=None, description="How long a quota of CPU held the process back in the trial, added up over CPUs."
+        default=None, description="How long a CPU quota throttled the process during the trial, summed over the CPUs."
     )
-    interface: Word | None = Field(default=None, description="The network interface that the load went through.")
-    mtu_bytes: Count | None = Field(default=None, description="Its MTU.")
-    congestion_control: Word | None = Field(default=None, description="Of its TCP connections, as the kernel names it.")
+    interface: ShortText | None = Field(default=None, description="Network interface of the load.")
+    mtu_bytes: Count | None = Field(default=None, description="MTU of this interface.")
+    congestion_control: ShortText | None = Field(
+        default=None, description="Congestion control algorithm of the TCP connections, as the kernel names it."
+    )
 
 
 class ClientSample(Model):
@@ -67,22 +77,26 @@ class ClientSample(Model):
     cpu_nanoseconds: Nanoseconds = Field(default=0, description="User and system time of the engine's process.")
     cpu_limit_millicores: Count | None = Field(
         default=None,
-        description="CPU that the engine could use at once, in thousandths: its node's, its cgroup's, its thread's.",
+        description="CPU that the engine could use, in thousandths: the minimum of its node, its cgroup and its "
+        "threads.",
     )
     tuning: str | None = Field(
-        default=None, max_length=63, description="What the engine was tuned for, the same in all cases of a benchmark."
+        default=None,
+        max_length=63,
+        description="What the engine was tuned for. It is the same in all cases of a benchmark.",
     )
-    computer: Computer | None = Field(default=None, description="The state of the client's computer.")
+    computer: Computer | None = Field(default=None, description="State of the client's computer.")
 
 
 class ServerSample(Model):
-    """What the agent beside the server saw during a trial. Absent fields are what the node's kernel does not tell."""
+    """What the agent next to the server sampled during a trial. Fields that the node's kernel does not report are
+    absent."""
 
     resident_before_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Share of the served file in the page cache when the trial began."
+        default=None, description="Share of the served file that was in the page cache at the start of the trial."
     )
     resident_after_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="The same when it ended."
+        default=None, description="Share of the served file that was in the page cache at the end of the trial."
     )
     device_read_bytes: Count | None = Field(
         default=None, description="Bytes that the block device of the served files read."
@@ -91,45 +105,48 @@ class ServerSample(Model):
         default=None, description="Share of CPU time that the node waited for I/O."
     )
     io_pressure_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Share of time in which some task of the node waited for I/O (PSI)."
+        default=None, description="Share of time in which a task of the node waited for I/O (PSI)."
     )
     cpu_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Share of CPU time that the node was busy, I/O wait not counted."
+        default=None, description="Share of CPU time that the node was busy, without I/O wait."
     )
     process_cpu_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="User and system time of the server's process; of several, of the one that took most."
+        default=None,
+        description="User and system time of the server's process. Of several processes, that of the busiest one.",
     )
-    tcp_retransmits: Count | None = Field(default=None, description="Segments that the sending side sent again.")
-    tcp_segments_sent: Count | None = Field(default=None, description="Segments that the sending side sent.")
+    tcp_retransmits: Count | None = Field(default=None, description="TCP segments that the sender retransmitted.")
+    tcp_segments_sent: Count | None = Field(default=None, description="TCP segments that the sender sent.")
     round_trip_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="Mean of the sampled smoothed round-trip times of the sending side."
+        default=None, description="Mean of the sampled smoothed round-trip times of the sender."
     )
-    round_trip_maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The largest of them.")
+    round_trip_maximum_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Maximum of the sampled smoothed round-trip times of the sender."
+    )
     cpu_limit_millicores: Count | None = Field(
-        default=None, description="CPU that the server could use at once, in thousandths: its quota's, else its node's."
+        default=None, description="CPU that the server could use, in thousandths: its quota, or its node without one."
     )
     memory_available_bytes: Count | None = Field(
         default=None,
-        description="What the page cache could take when the trial began: the node's available memory, or the agent's "
-        "limit, to which pages are charged, where that is less.",
+        description="Memory that the page cache could use at the start of the trial: the available memory of the node, "
+        "or the limit of the agent's container, which pages are charged to, if that is less.",
     )
-    computer: Computer | None = Field(default=None, description="The state of the server's computer.")
+    computer: Computer | None = Field(default=None, description="State of the server's computer.")
 
 
 class Histogram(Model):
     """A distribution of nanoseconds in sparse exponential buckets.
 
-    Bucket `i` holds values v with 2^((i-1)/64) < v <= 2^(i/64): the indexing of Prometheus native histograms at
-    schema 6, about 1 % wide.
+    Bucket `i` contains values v with 2^((i-1)/64) < v <= 2^(i/64). This is the indexing of Prometheus native histograms
+    with schema 6. Buckets are about 1% wide.
     """
 
-    scheme: Literal[6] = Field(default=SCHEMA, alias="schema", description="Buckets a doubling: 2^schema.")
-    count: Count = Field(default=0, description="Observations.")
-    sum_nanoseconds: Nanoseconds = Field(default=0, description="Their sum.")
+    scheme: Literal[6] = Field(default=SCHEMA, alias="schema", description="Buckets per doubling: 2^schema.")
+    count: Count = Field(default=0, description="Number of observations.")
+    sum_nanoseconds: Nanoseconds = Field(default=0, description="Sum of the observations.")
     indexes: tuple[Annotated[int, Field(ge=-512, le=4096)], ...] = Field(
-        default=(), max_length=2048, description="Buckets that are not empty, ascending."
+        default=(), max_length=2048, description="Indexes of the buckets that are not empty, ascending."
     )
-    counts: tuple[Count, ...] = Field(default=(), max_length=2048, description="Observations in each of them.")
+    counts: tuple[Count, ...] = Field(default=(), max_length=2048, description="Observations in each of these buckets.")
 
     @model_validator(mode="after")
     def _adds_up(self) -> Self:
@@ -143,27 +160,27 @@ class Histogram(Model):
 class Distributions(Model):
     """Distributions within a trial."""
 
-    download_duration: Histogram | None = Field(default=None, description="Time of each download that got every byte.")
+    download_duration: Histogram | None = Field(default=None, description="Time of each download that got all bytes.")
     round_trip: Histogram | None = Field(
-        default=None, description="From a message's intended send time to its arrival, on one clock."
+        default=None, description="Time from the intended sending of a message to its arrival, on one clock."
     )
     round_trip_actual: Histogram | None = Field(
-        default=None, description="The same from the time at which it was sent."
+        default=None, description="Time from the actual sending of a message to its arrival, on one clock."
     )
     acknowledge: Histogram | None = Field(
-        default=None, description="From the time at which a message was sent to the broker's acknowledgement."
+        default=None, description="Time from the actual sending of a message to the acknowledgement by the broker."
     )
-    ping: Histogram | None = Field(default=None, description="Round trip of each echo request that was answered.")
+    ping: Histogram | None = Field(default=None, description="Round trip of each answered echo request.")
 
 
 class PairShares(Model):
-    """What each pair of publisher and subscriber had, in the order of their numbers."""
+    """What each pair of publisher and subscriber got, in the order of their numbers."""
 
     received: tuple[Count, ...] = Field(
         default=(), max_length=256, description="Messages that the pair's subscriber received."
     )
     nanoseconds: tuple[Nanoseconds, ...] = Field(
-        default=(), max_length=256, description="From the start of the load to the last of them."
+        default=(), max_length=256, description="Time from the start of the load to the last of these messages."
     )
 
     @model_validator(mode="after")
@@ -176,44 +193,51 @@ class PairShares(Model):
 class TrialFields(Model):
     """One repetition of a case."""
 
-    trial: int = Field(ge=1, le=1000, description="Counts from 1, warm-up trials apart.")
-    warmup: bool = Field(default=False, description="Whether it is one that is not counted.")
+    trial: int = Field(
+        ge=1, le=1000, description="Number of the trial, counted from 1. Warm-up trials have numbers of their own."
+    )
+    warmup: bool = Field(default=False, description="Whether this is a warm-up trial.")
     outcome: Outcome = Field(description="Completed, however many retries it took, or Failed.")
-    failure: Failure | None = Field(default=None, description="Why it failed.")
-    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="By the client's clock.")
+    failure: Failure | None = Field(default=None, description="Why the trial failed.")
+    start_time: str = Field(
+        json_schema_extra={"format": "date-time"}, description="When the trial started, by the client's clock."
+    )
     duration_nanoseconds: Nanoseconds = Field(
-        description="Of a file transfer: from the first connection's start, names being known, to the slowest "
-        "download's last byte; stalls, waits and retries included. Of an exchange: from the start of the load to the "
-        "last message received, without subscribers acknowledged. Of a network: how long the sender sent."
+        description="Duration of the trial. File transfer: from the start of the first connection to the last byte of "
+        "the slowest download, including stalls, waits and retries, without the name lookup. Broker: from the start of "
+        "the load to the last received message, or the last acknowledged one without subscribers. Network: how long "
+        "the sender sent."
     )
     client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
-    server: ServerSample | None = Field(default=None, description="What the agent beside the server saw.")
-    transfer: Transfer | None = Field(default=None, description="Of a file transfer: what the downloads did.")
-    exchange: Exchange | None = Field(default=None, description="Of a broker: what publishers and subscribers did.")
-    network: Network | None = Field(default=None, description="Of a network: what it carried.")
+    server: ServerSample | None = Field(default=None, description="What the agent next to the server sampled.")
+    transfer: Transfer | None = Field(default=None, description="File transfer: the downloads.")
+    exchange: Exchange | None = Field(default=None, description="Broker: the messages of publishers and subscribers.")
+    network: Network | None = Field(default=None, description="Network: the traffic.")
 
 
 class Trace(Model):
-    """TCP over time at one side that sent: JSON of a list for each figure of each connection, gzip, base64."""
+    """TCP over time at one sender: a JSON list per metric of each connection, compressed with gzip, in base64."""
 
-    side: Literal["Client", "Server"] = Field(description="Which side it is of.")
-    client: int = Field(default=0, ge=0, le=15, description="Of several clients which, from 0.")
+    side: Literal["Client", "Server"] = Field(description="Which sender was sampled.")
+    client: int = Field(
+        default=0, ge=0, le=15, description="Number of the client, counted from 0, if there are several."
+    )
     data: str = Field(max_length=262144, description="The samples.")
 
 
 class TrialLine(TrialFields):
-    """A trial, as the client prints it when it has ended."""
+    """A trial, as the client prints it when the trial ends."""
 
     contract: Literal[1]
     record: Literal["Trial"]
     case: CaseNumber
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
-    pair_shares: PairShares | None = Field(default=None, description="Of a broker: what each pair had.")
-    traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, where that was traced.")
+    pair_shares: PairShares | None = Field(default=None, description="Broker: what each pair got.")
+    traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, if it was traced.")
 
 
 class TrialStartedLine(Model):
-    """Printed when a trial begins, for those who watch."""
+    """A line that the client prints when a trial starts, for `kubectl tierbench watch`."""
 
     contract: Literal[1]
     record: Literal["TrialStarted"]
@@ -224,27 +248,29 @@ class TrialStartedLine(Model):
 
 
 class Engine(Model):
-    """The program that made the load."""
+    """The program that makes the load."""
 
-    name: str = Field(max_length=63, description="Its name.")
-    version: str = Field(max_length=63, description="Its version.")
-    architecture: str = Field(max_length=32, description="As Go says it: amd64, arm64, arm.")
+    name: str = Field(max_length=63, description="Name of the engine.")
+    version: str = Field(max_length=63, description="Version of the engine.")
+    architecture: str = Field(max_length=32, description="Architecture in Go's notation: amd64, arm64, arm.")
 
 
-class Ending(Failure):
-    """What ended a client early."""
+class ClientFailure(Failure):
+    """Why a client ended early."""
 
     case: CaseNumber
 
 
 class Seal(Model):
-    """The termination message of a client: what its log must hold."""
+    """The termination message of a client. It says what the log must contain."""
 
     contract: Literal[1]
-    trials: Count = Field(description="How many Trial lines were printed, warm-up included.")
-    sha256: str = Field(pattern=r"^[0-9a-f]{64}$", description="Of all Trial lines in order, newlines included.")
-    failure: Ending | None = Field(default=None, description="What ended the program early.")
+    trials: Count = Field(description="Number of Trial lines that were printed, including warm-up trials.")
+    sha256: str = Field(
+        pattern=r"^[0-9a-f]{64}$", description="Digest of all Trial lines in order, including newlines."
+    )
+    failure: ClientFailure | None = Field(default=None, description="Why the program ended early.")
     engine: Engine
 
 
-Line = Annotated[TrialLine | TrialStartedLine, Field(discriminator="record")]
+ClientLine = Annotated[TrialLine | TrialStartedLine, Field(discriminator="record")]

@@ -1,4 +1,4 @@
-"""What a trial of each kind measures, and what the preflight measures of the network between two nodes."""
+"""The measurements of a trial of each kind, and what the preflight measures of the network between two nodes."""
 
 from typing import Annotated, Final
 
@@ -10,10 +10,10 @@ MAXIMUM_PAIRS: Final = 64
 
 
 class Failure(Model):
-    """Why something ended without what was asked for."""
+    """The reason for a failure."""
 
-    reason: Reason = Field(description="One CamelCase word that programs can compare.")
-    message: str = Field(max_length=1024, description="The same for a person, and what to do next.")
+    reason: Reason = Field(description="Reason as one CamelCase word that programs can compare.")
+    message: str = Field(max_length=1024, description="Details for a person, and what to do next.")
 
 
 class RetryCauses(Model):
@@ -24,146 +24,157 @@ class RetryCauses(Model):
     reset: Count = Field(default=0, alias="Reset", description="The connection was reset.")
     refused: Count = Field(default=0, alias="Refused", description="The connection was refused.")
     unreachable: Count = Field(default=0, alias="Unreachable", description="No connection within the read timeout.")
-    server_error: Count = Field(default=0, alias="ServerError", description="An answer of the 500s.")
-    corrupt: Count = Field(default=0, alias="Corrupt", description="Content with another digest.")
+    server_error: Count = Field(default=0, alias="ServerError", description="A response with a status from 500 to 599.")
+    corrupt: Count = Field(default=0, alias="Corrupt", description="Content with a wrong digest.")
 
 
 class Transfer(Model):
-    """What the downloads of one trial did."""
+    """The downloads of one trial."""
 
     bytes: Count = Field(default=0, description="Bytes of content received, each counted once.")
-    downloads: Count = Field(default=0, description="Downloads of the trial, all at the same time.")
-    retries: Count = Field(default=0, description="Further attempts of all downloads.")
-    retry_causes: RetryCauses = Field(default=RetryCauses(), description="The same by cause.")
-    errors: Count = Field(default=0, description="Downloads that did not end with every byte.")
+    downloads: Count = Field(default=0, description="Number of downloads, all at the same time.")
+    retries: Count = Field(default=0, description="Retries of all downloads.")
+    retry_causes: RetryCauses = Field(default=RetryCauses(), description="Retries by cause.")
+    errors: Count = Field(default=0, description="Downloads that ended without all bytes.")
     dns_nanoseconds: Nanoseconds = Field(
         default=0,
-        description="Lookup of the server's name, once for all downloads and attempts, before the trial's time begins. "
-        "0: the client was given an address.",
+        description="Time to look up the server's name, once for all downloads and attempts, before the time of the "
+        "trial starts. 0 if the client has an IP address.",
     )
     connect_nanoseconds: Nanoseconds = Field(
-        default=0, description="TCP connection of the first attempt, mean of downloads."
+        default=0, description="Time to establish the TCP connection of the first attempt, mean of the downloads."
     )
-    tls_nanoseconds: Nanoseconds = Field(default=0, description="TLS handshake, likewise.")
+    tls_nanoseconds: Nanoseconds = Field(
+        default=0, description="Time of the TLS handshake of the first attempt, mean of the downloads."
+    )
     first_byte_nanoseconds: Nanoseconds = Field(
-        default=0, description="From the request written to the first byte of the answer, likewise."
+        default=0, description="Time from the written request to the first byte of the response, mean of the downloads."
     )
     longest_stall_nanoseconds: Nanoseconds = Field(default=0, description="The longest time without data.")
-    digest_verified: bool = Field(default=False, description="Whether the content's digest was compared.")
+    digest_verified: bool = Field(default=False, description="Whether the digest of the content was compared.")
     copied: bool | None = Field(
-        default=None, description="Whether the client copied the content out of the kernel, as TLS and digests need it."
+        default=None, description="Whether the client copied the content from the kernel, which TLS and digests need."
     )
-    cipher: str | None = Field(default=None, max_length=63, description="The cipher suite, with TLS.")
+    cipher: str | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
 
 
 class ExchangeErrors(Model):
     """Errors of publishers and subscribers, by cause."""
 
-    disconnected: Count = Field(default=0, alias="Disconnected", description="A connection that broke off.")
-    refused: Count = Field(default=0, alias="Refused", description="An operation that the broker refused.")
-    timed_out: Count = Field(default=0, alias="TimedOut", description="An acknowledgement that never came.")
-    corrupt: Count = Field(default=0, alias="Corrupt", description="A message with other content than was sent.")
+    disconnected: Count = Field(default=0, alias="Disconnected", description="Connections that broke.")
+    refused: Count = Field(default=0, alias="Refused", description="Operations that the broker refused.")
+    timed_out: Count = Field(default=0, alias="TimedOut", description="Acknowledgements that did not arrive in time.")
+    corrupt: Count = Field(default=0, alias="Corrupt", description="Messages whose content is not what was sent.")
 
 
 class Exchange(Model):
     """What the publishers and subscribers of one trial did, all pairs together. sent = received + lost.
 
-    Without subscribers nothing is known of what they would have received: those fields are absent.
+    Without subscribers, the fields about receiving are absent.
     """
 
-    pairs: Count = Field(default=0, description="Publisher/subscriber pairs.")
+    pairs: Count = Field(default=0, description="Number of pairs of publisher and subscriber.")
     sent: Count = Field(default=0, description="Messages that publishers sent, each counted once.")
     received: Count | None = Field(
-        default=None, description="Of these, those that their subscriber received; absent if there was none."
+        default=None, description="Sent messages that the subscriber received. Absent without subscribers."
     )
-    lost: Count = Field(default=0, description="Of these, those that it did not.")
+    lost: Count = Field(default=0, description="Sent messages that the subscriber did not receive.")
     acknowledged: Count = Field(
         default=0,
-        description="Of these, those that the broker acknowledged. Without subscribers, and with AtMostOnce, those "
-        "that it had taken when it was asked after the last.",
+        description="Sent messages that the broker acknowledged. Without subscribers, and with AtMostOnce, those that "
+        "the broker had received when the client asked after the last message.",
     )
     acknowledged_bytes: Count = Field(
         default=0,
-        description="Without subscribers: payload of what was acknowledged, before compression and encryption.",
+        description="Without subscribers: payload of the acknowledged messages, before compression and encryption.",
     )
-    acknowledged_lost: Count = Field(default=0, description="Acknowledged by the broker, and never received.")
-    duplicated: Count = Field(default=0, description="Further copies that subscribers received.")
+    acknowledged_lost: Count = Field(
+        default=0, description="Messages that the broker acknowledged and that never arrived."
+    )
+    duplicated: Count = Field(default=0, description="Further copies of messages that subscribers received.")
     out_of_order: Count = Field(default=0, description="Messages received after one that was sent later.")
     retried: Count = Field(default=0, description="Messages that were sent again.")
-    reconnects: Count = Field(default=0, description="Connections that were made anew.")
+    reconnects: Count = Field(default=0, description="Connections that were established again.")
     errors: Count = Field(default=0, description="Errors of all causes.")
-    error_causes: ExchangeErrors = Field(default=ExchangeErrors(), description="The same by cause.")
+    error_causes: ExchangeErrors = Field(default=ExchangeErrors(), description="Errors by cause.")
     late_sends: Count = Field(
-        default=0, description="Messages sent later than intended, by more than a tenth of the interval, or 1 ms."
+        default=0, description="Messages sent later than intended, by more than a tenth of the interval or by 1 ms."
     )
     unsent: Count = Field(
-        default=0, description="Messages that were due before the load ended, and were not sent. They are not in sent."
+        default=0,
+        description="Messages that were due before the load ended and were not sent. `sent` does not contain them.",
     )
     discarded: Count = Field(
         default=0,
-        description="Messages received, without subscribers acknowledged, before the trial was steady: counted, and in "
-        "no distribution.",
+        description="Messages received, or without subscribers acknowledged, before the steady state. They are "
+        "counted, and no distribution contains them.",
     )
     steady: bool | None = Field(
-        default=None, description="Whether the trial came to a steady state; not of few messages."
+        default=None, description="Whether the trial reached a steady state. Absent for few messages."
     )
-    cipher: str | None = Field(default=None, max_length=63, description="The cipher suite, with TLS.")
-    batches: Count = Field(
-        default=0, description="Of a broker that takes messages in batches: those that it took, of all publishers."
+    cipher: str | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
+    batches: Count = Field(default=0, description="Batches that a broker with batches accepted, of all publishers.")
+    batch_bytes: Count = Field(
+        default=0, description="Bytes of the messages in batches, after compression by the broker's codec."
     )
-    batch_bytes: Count = Field(default=0, description="Bytes of their messages, after the broker's own codec.")
     sent_bytes: Count = Field(default=0, description="Payload sent, before compression and encryption.")
     received_bytes: Count = Field(default=0, description="Payload received, after decryption and decompression.")
     encoded_bytes: Count = Field(default=0, description="Payload sent, after compression and encryption.")
     wire_sent_bytes: Count = Field(
         default=0,
-        description="Bytes that the clients' connections sent, from the first SYN to the last acknowledgement before "
-        "the connection is closed, of kept ones from the trial's beginning to its end: Ethernet, IP and TCP headers, "
-        "TLS and retransmissions included.",
+        description="Bytes that the clients' connections sent, with the headers of Ethernet, IP and TCP, TLS and "
+        "retransmissions. They count from the first SYN to the last acknowledgement before the close, and for kept "
+        "connections from the start to the end of the trial.",
     )
-    wire_received_bytes: Count = Field(default=0, description="Bytes that they received, likewise.")
+    wire_received_bytes: Count = Field(
+        default=0, description="Bytes that these connections received, counted in the same way."
+    )
     wire_sent_packets: Count = Field(
         default=0,
-        description="TCP segments that made up the bytes that they sent: the SYN, acknowledgements without data and "
-        "what was sent again included.",
+        description="TCP segments that these connections sent, including the SYN, acknowledgements without data and "
+        "retransmissions.",
     )
-    wire_received_packets: Count = Field(default=0, description="Segments that they received, likewise.")
+    wire_received_packets: Count = Field(default=0, description="TCP segments that these connections received.")
     connections: Count = Field(
         default=0,
-        description="Connections that publishers and subscribers began with, made for the trial or kept; several that "
-        "a client of Kafka makes are one.",
+        description="Connections at the start of the trial, new or kept. Several connections of one Kafka client count "
+        "as one.",
     )
     setup_bytes: Count | None = Field(
         default=None,
-        description="Bytes on the wire, both ways, of all connections together, from the first SYN until all were "
-        "ready for messages: TCP, TLS, the protocol's login, and subscriptions. Absent, as all that connecting took, "
-        "in a trial whose connections were made for an earlier one.",
+        description="Bytes on the wire in both directions from the first SYN until all connections were ready for "
+        "messages: TCP, TLS, the login of the protocol, and subscriptions. Absent in a trial that uses the connections "
+        "of an earlier one.",
     )
-    setup_packets: Count | None = Field(default=None, description="Segments of them.")
+    setup_packets: Count | None = Field(default=None, description="TCP segments of the connection setup.")
     load_bytes: Count = Field(
         default=0,
-        description="Bytes on the wire, both ways, of all connections together, from the start of the load to its "
-        "end: messages, acknowledgements, and connections that were made anew.",
+        description="Bytes on the wire in both directions from the start to the end of the load: messages, "
+        "acknowledgements, and reconnects.",
     )
-    load_packets: Count = Field(default=0, description="Segments of them.")
-    tcp_retransmits: Count = Field(default=0, description="Segments that the clients' connections sent again.")
+    load_packets: Count = Field(default=0, description="TCP segments of the load.")
+    tcp_retransmits: Count = Field(default=0, description="TCP segments that the clients' connections retransmitted.")
     connect_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="From the start of the TCP connection to the broker's consent, TLS left out: mean."
+        default=None,
+        description="Time from the start of the TCP connection until the broker accepts it, without TLS; mean of the "
+        "connections.",
     )
-    tls_nanoseconds: Nanoseconds | None = Field(default=None, description="TLS handshake, mean of the connections.")
+    tls_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Time of the TLS handshake, mean of the connections."
+    )
     session_nanoseconds: Nanoseconds = Field(
         default=0,
-        description="From the first connection's start to the last message received; of kept ones from when the trial "
-        "began.",
+        description="Time from the start of the first connection to the last received message. For kept connections it "
+        "counts from the start of the trial.",
     )
-    compress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in compression, all messages.")
-    encrypt_nanoseconds: Nanoseconds = Field(default=0, description="Spent in encryption, all messages.")
-    decrypt_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decryption, all messages.")
-    decompress_nanoseconds: Nanoseconds = Field(default=0, description="Spent in decompression, all messages.")
+    compress_nanoseconds: Nanoseconds = Field(default=0, description="Time spent compressing all messages.")
+    encrypt_nanoseconds: Nanoseconds = Field(default=0, description="Time spent encrypting all messages.")
+    decrypt_nanoseconds: Nanoseconds = Field(default=0, description="Time spent decrypting all messages.")
+    decompress_nanoseconds: Nanoseconds = Field(default=0, description="Time spent decompressing all messages.")
 
 
 class TcpActivity(Model):
-    """What TCP did at the side that sent. The time in a state is an estimate from samples; events are counted."""
+    """TCP at the sender. Times in a state are estimates from samples; events are counted."""
 
     samples: Count = Field(default=0, description="Samples of all connections.")
     states_parts_per_million: dict[Annotated[str, Field(max_length=16)], PartsPerMillion] = Field(
@@ -174,96 +185,105 @@ class TcpActivity(Model):
     events: dict[Annotated[str, Field(max_length=32)], Count] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 16},
-        description="Counters of TcpExt in the sender's network namespace, by the kernel's names; zeros left out.",
+        description="Counters of TcpExt in the sender's network namespace, by the names of the kernel, without zeros.",
     )
 
 
 class Flow(Model):
-    """What went one way in a trial, all streams together, as iperf3 says it. UDP's figures are absent with TCP."""
+    """The traffic in one direction of a trial, all streams or connections together.
 
-    bits_per_second: Count = Field(default=0, description="Payload that the receiver got, a second.")
-    sent_bits_per_second: Count | None = Field(
-        default=None, description="Payload that the sender gave to its kernel, a second."
-    )
+    Fields about UDP are absent with TCP.
+    """
+
+    bits_per_second: Count = Field(default=0, description="Payload that the receiver got, per second.")
+    sent_bits_per_second: Count | None = Field(default=None, description="Payload that the sender wrote, per second.")
     received_bytes: Count = Field(default=0, description="Payload that the receiver got.")
-    sent_bytes: Count = Field(default=0, description="Payload that the sender gave to its kernel.")
-    retransmits: Count | None = Field(default=None, description="TCP segments that the sender sent again.")
+    sent_bytes: Count = Field(default=0, description="Payload that the sender wrote.")
+    retransmits: Count | None = Field(default=None, description="TCP segments that the sender retransmitted.")
     packets: Count | None = Field(default=None, description="UDP packets that the sender sent.")
-    lost_packets: Count | None = Field(default=None, description="Of these, those that the receiver did not get.")
+    lost_packets: Count | None = Field(default=None, description="UDP packets that the receiver did not get.")
     out_of_order_packets: Count | None = Field(default=None, description="UDP packets received after a later one.")
     jitter_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="Of UDP, as RFC 3550 smooths it (section 6.4.1), mean of the streams."
+        default=None, description="Jitter of UDP with the smoothing of RFC 3550 (section 6.4.1), mean of the streams."
     )
-    tcp: TcpActivity | None = Field(default=None, description="What TCP did at the sender, where that was traced.")
+    tcp: TcpActivity | None = Field(default=None, description="TCP at the sender, if it was traced.")
 
 
 class Echoes(Model):
-    """What ping says of the requests of a trial, to three digits as it prints them."""
+    """Statistics of the echo requests of a trial, with the three digits that ping prints."""
 
     sent: Count = Field(default=0, description="Echo requests sent.")
-    received: Count = Field(default=0, description="Of these, those that were answered.")
-    duplicated: Count = Field(default=0, description="Further answers.")
+    received: Count = Field(default=0, description="Echo requests that were answered.")
+    duplicated: Count = Field(default=0, description="Duplicate answers.")
     minimum_nanoseconds: Nanoseconds | None = Field(default=None, description="The shortest round trip.")
-    mean_nanoseconds: Nanoseconds | None = Field(default=None, description="Their mean.")
-    maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The longest.")
+    mean_nanoseconds: Nanoseconds | None = Field(default=None, description="The mean round trip.")
+    maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The longest round trip.")
     standard_deviation_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="Their standard deviation (of all, divided by n): what ping calls mdev."
+        default=None, description="Standard deviation of the round trips, divided by n: mdev in the output of ping."
     )
 
 
 class ClientShare(Model):
-    """What one of several clients that measured at once got."""
+    """What one of several clients that measured at the same time got."""
 
-    client: int = Field(ge=0, le=15, description="Its place among the clients, from 0.")
-    bits_per_second: Count = Field(default=0, description="Payload that its receivers got, both ways together.")
-    retransmits: Count | None = Field(default=None, description="TCP segments that were sent again.")
+    client: int = Field(ge=0, le=15, description="Number of the client, counted from 0.")
+    bits_per_second: Count = Field(
+        default=0, description="Payload that its receivers got, in both directions, per second."
+    )
+    retransmits: Count | None = Field(default=None, description="TCP segments that were retransmitted.")
     lost_packets: Count | None = Field(default=None, description="UDP packets that were lost.")
-    failure: Failure | None = Field(default=None, description="Why it has no figures, if it has none.")
+    failure: Failure | None = Field(default=None, description="Why the client has no measurements.")
 
 
 class Network(Model):
-    """What the network did in one trial."""
+    """The network in one trial."""
 
-    upload: Flow | None = Field(default=None, description="From client to server.")
-    download: Flow | None = Field(default=None, description="From server to client.")
+    upload: Flow | None = Field(default=None, description="Traffic from client to server.")
+    download: Flow | None = Field(default=None, description="Traffic from server to client.")
     ping: Echoes | None = Field(default=None, description="Echo requests before the load.")
     start_nanoseconds: Nanoseconds | None = Field(
-        default=None, description="Of one of several clients: from their common start to the start of its load."
+        default=None, description="For one of several clients: time from the common start to the start of its load."
     )
     shares: tuple[ClientShare, ...] = Field(
-        default=(), max_length=16, description="Of several clients together: what each got. No client prints it."
+        default=(),
+        max_length=16,
+        description="For several clients together: what each one got. Clients do not print it.",
     )
     overlap_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Of several clients together: the share of the longest load in which all sent."
+        default=None, description="For several clients together: share of the longest load in which all clients sent."
     )
 
 
 class EchoSpread(Echoes):
     """Echo requests, with percentiles of their round trips."""
 
-    p50_nanoseconds: Nanoseconds | None = Field(default=None, description="Median.")
-    p90_nanoseconds: Nanoseconds | None = Field(default=None, description="90th percentile.")
-    p99_nanoseconds: Nanoseconds | None = Field(default=None, description="99th percentile.")
+    p50_nanoseconds: Nanoseconds | None = Field(default=None, description="Median round trip.")
+    p90_nanoseconds: Nanoseconds | None = Field(default=None, description="90th percentile of the round trips.")
+    p99_nanoseconds: Nanoseconds | None = Field(default=None, description="99th percentile of the round trips.")
 
 
 class TcpRate(Model):
-    """What one connection of TCP carried one way."""
+    """What one TCP connection carried in one direction."""
 
-    bits_per_second: Count = Field(description="Payload that the receiver got, a second.")
-    retransmits: Count = Field(default=0, description="Segments that the sender sent again.")
+    bits_per_second: Count = Field(description="Payload that the receiver got, per second.")
+    retransmits: Count = Field(default=0, description="TCP segments that the sender retransmitted.")
 
 
 class NodeNetwork(OpenModel):
-    """The network between a server's and a client's node, each way by itself, and nothing else on the way."""
+    """The network between the nodes of a server and a client. Each direction is measured while the network is idle."""
 
-    server_node: str = Field(max_length=253, description="The server's node.")
-    client_node: str = Field(max_length=253, description="The client's.")
-    server_access_network: str = Field(default="", max_length=63, description="As the server's NodeClass says.")
-    client_access_network: str = Field(default="", max_length=63, description="As the client's NodeClass says.")
+    server_node: str = Field(max_length=253, description="Node of the server.")
+    client_node: str = Field(max_length=253, description="Node of the client.")
+    server_access_network: str = Field(
+        default="", max_length=63, description="Access network in the server's NodeClass."
+    )
+    client_access_network: str = Field(
+        default="", max_length=63, description="Access network in the client's NodeClass."
+    )
     ping: EchoSpread | None = Field(default=None, description="Echo requests before the load.")
-    upload: TcpRate | None = Field(default=None, description="From client to server.")
-    download: TcpRate | None = Field(default=None, description="From server to client.")
-    reason: Reason | None = Field(default=None, description="Why something is missing, as one CamelCase word.")
+    upload: TcpRate | None = Field(default=None, description="Traffic from client to server.")
+    download: TcpRate | None = Field(default=None, description="Traffic from server to client.")
+    reason: Reason | None = Field(default=None, description="Why a measurement is missing, as one CamelCase word.")
     message: Annotated[str, Field(max_length=512)] | None = Field(
-        default=None, description="The same for a person, and what to do next."
+        default=None, description="Details for a person, and what to do next."
     )

@@ -1,4 +1,4 @@
-"""What every model of the API shares: naming, CEL rules, printer columns and bounded field types."""
+"""The base of all models of the API: naming, CEL rules, printer columns, bounded field types and timestamps."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,17 +15,18 @@ API_VERSION: Final = f"{GROUP}/{VERSION}"
 
 
 class Model(BaseModel):
-    """A part of an object. Unknown fields are ignored here: the API server refuses them before we see them."""
+    """A part of an object. Unknown fields are ignored, because the API server rejects them before the operator reads
+    them."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
 
     def to_json(self) -> dict[str, Any]:
-        """The object as the API server takes it: camelCase, without fields that are not set."""
+        """Returns the object as the API server expects it: in camelCase, without fields that are not set."""
         return self.model_dump(mode="json", by_alias=True, exclude_none=True)
 
 
 class OpenModel(Model):
-    """A part of a status. Fields that a newer version has written stay in it, and are written back."""
+    """A part of a status. Fields that a newer version wrote are kept and written back."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -38,14 +39,14 @@ Reason = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za
 
 @dataclass(frozen=True)
 class Rule:
-    """A CEL rule: `rule` must hold, else the API server answers `message` (or what `message_expression` gives)."""
+    """A CEL rule. If `rule` does not hold, the API server answers `message` or the value of `message_expression`."""
 
     rule: str
     message: str
     message_expression: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """The rule as x-kubernetes-validations takes it."""
+        """Returns the rule as an item of x-kubernetes-validations."""
         body = {"rule": self.rule, "message": self.message}
         if self.message_expression is not None:
             body["messageExpression"] = self.message_expression
@@ -54,7 +55,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of `kubectl get`. Priority 1 shows only with `-o wide`."""
+    """A column of `kubectl get`. Columns with priority 1 are shown only with `-o wide`."""
 
     name: str
     json_path: str
@@ -65,7 +66,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a kind is served: its names, scope and columns."""
+    """How the API server serves a kind: its names, scope and columns."""
 
     kind: str
     plural: str
@@ -82,17 +83,17 @@ class Kind:
 
 
 def rules(*items: Rule) -> dict[str, Any]:
-    """CEL rules for `json_schema_extra`."""
+    """Returns CEL rules for `json_schema_extra`."""
     return {"x-kubernetes-validations": [item.to_json() for item in items]}
 
 
 def matching(pattern: str, message: str) -> Rule:
-    """The rule that a string matches: says in words what `pattern` alone could not."""
+    """Returns the rule that a string matches a pattern. The message says in words what the pattern means."""
     return Rule(f"self.matches(r'{pattern}')", message)
 
 
 def is_address(port: int) -> Rule:
-    """The rule that a string is host and port; `port` is one for the example."""
+    """Returns the rule that a string is host and port. The message has `port` in its example."""
     return matching(
         r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
         f"is not an address: write host and port, as in server.example.com:{port} or [2001:db8::1]:{port}",
@@ -106,7 +107,7 @@ IMMUTABLE: Final = Rule(
 
 
 class Metadata(Model):
-    """The part of metadata.k8s.io/v1 ObjectMeta that tierbench reads."""
+    """The fields of metadata.k8s.io/v1 ObjectMeta that tierbench reads."""
 
     name: str
     namespace: str | None = None
@@ -119,7 +120,7 @@ class Metadata(Model):
 
 
 class Resource(Model):
-    """A whole object, as read from the API server. RULES hold of all of it, SPEC_RULES of its spec."""
+    """An object as the API server returns it. RULES apply to the whole object, SPEC_RULES to its spec."""
 
     KIND: ClassVar[Kind]
     RULES: ClassVar[tuple[Rule, ...]] = ()
@@ -131,15 +132,20 @@ class Resource(Model):
 class Condition(Model):
     """A condition as the Kubernetes API conventions define it."""
 
-    type: str = Field(max_length=63, description="What the condition is about, in CamelCase.")
-    status: str = Field(json_schema_extra={"enum": ["True", "False", "Unknown"]}, description="True, False or Unknown.")
-    reason: str = Field(max_length=63, description="Why, as one CamelCase word that programs can compare.")
-    message: str = Field(max_length=4096, description="Why, for a person, and what to do next.")
+    type: str = Field(max_length=63, description="Type of the condition in CamelCase.")
+    status: str = Field(
+        json_schema_extra={"enum": ["True", "False", "Unknown"]},
+        description="Status of the condition: True, False or Unknown.",
+    )
+    reason: str = Field(
+        max_length=63, description="Reason for the last transition, as one CamelCase word that programs can compare."
+    )
+    message: str = Field(max_length=4096, description="Details of the reason for a person, and what to do next.")
     last_transition_time: str = Field(
         json_schema_extra={"format": "date-time"}, description="When `status` last changed."
     )
     observed_generation: int = Field(
-        json_schema_extra={"format": "int64"}, description="The metadata.generation that this was said of."
+        json_schema_extra={"format": "int64"}, description="The metadata.generation that the condition was set for."
     )
 
 
@@ -148,7 +154,7 @@ Conditions = Annotated[
     Field(
         max_length=16,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-        description="What is known of the object now.",
+        description="The current state of the object.",
     ),
 ]
 
@@ -159,7 +165,7 @@ ClassName = Annotated[
     Field(
         min_length=1,
         max_length=63,
-        description="The name of a NodeClass.",
+        description="Name of a NodeClass.",
         json_schema_extra=rules(
             matching(CLASS_NAME_PATTERN, "is not the name of a NodeClass: see `kubectl get nodeclasses`")
         ),
@@ -176,7 +182,7 @@ StorageClassName = Annotated[
     Field(
         min_length=1,
         max_length=253,
-        description="The StorageClass, as `kubectl get storageclasses` lists it.",
+        description="Name of a StorageClass. `kubectl get storageclasses` lists them.",
         json_schema_extra=rules(
             matching(
                 r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
@@ -187,11 +193,11 @@ StorageClassName = Annotated[
 ]
 
 IMAGE: Final = "image"
-"""The factor whose levels these names are."""
+"""The factor whose levels are names of images."""
 OWN_IMAGE: Final = "default"
-"""The chart's own image of a service."""
+"""The name of the chart's own image of a service."""
 IMAGE_NAME_PATTERN: Final = r"^([A-Za-z][A-Za-z0-9]*|[A-Za-z0-9]+[._-][A-Za-z0-9]+)([._-][A-Za-z0-9]+)*$"
-"""A bare number is no name: levels that are numbers are sizes and counts, between which something may lie."""
+"""A number alone is not a name: levels that are numbers are sizes and counts, and refinement looks between them."""
 LONGEST_IMAGE_NAME: Final = 32
 
 ImageName = Annotated[
@@ -212,12 +218,12 @@ ImageNames = Annotated[
     Field(
         max_length=8,
         json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Images of it, by the names that the chart's value `alternatives` of this service lists; "
-        f"`{OWN_IMAGE}` is the chart's own (a factor). None means the chart's own.",
+        description=f"Names of images, from the chart value `alternatives` of this service (a factor). `{OWN_IMAGE}` "
+        "is the chart's own image, and the default.",
     ),
 ]
 
 
 def levels(images: str) -> str:
-    """How many levels a field of images has, in CEL."""
+    """Returns the CEL expression for the number of levels of a field of images."""
     return f"(size({images}) == 0 ? 1 : size({images}))"

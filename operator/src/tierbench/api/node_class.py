@@ -1,4 +1,4 @@
-"""NodeClass: a named set of nodes, chosen by labels."""
+"""NodeClass: a named set of nodes, selected by labels."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
@@ -34,16 +34,16 @@ class SelectorOperator(StrEnum):
 
 
 class SelectorRequirement(Model):
-    """One requirement on a label, as in metav1.LabelSelector."""
+    """A requirement on a label, as in metav1.LabelSelector."""
 
     key: str = Field(
         max_length=316,
-        description="The label's key.",
+        description="Key of the label.",
         json_schema_extra=rules(matching(_LABEL_KEY, _NO_LABEL_KEY)),
     )
-    operator: SelectorOperator = Field(description="How the label's value is compared with `values`.")
+    operator: SelectorOperator = Field(description="How the value of the label is compared with `values`.")
     values: tuple[LabelValue, ...] = Field(
-        default=(), max_length=32, description="For In and NotIn the values; else empty."
+        default=(), max_length=32, description="Values for In and NotIn. Empty for the other operators."
     )
 
 
@@ -55,21 +55,21 @@ _VALUES = Rule(
 
 
 class NodeSelector(Model):
-    """Which nodes belong to the class; all requirements must hold."""
+    """The nodes that belong to a class. All requirements must hold."""
 
     match_labels: dict[str, LabelValue] = Field(
         default={},
         json_schema_extra={"maxProperties": 16}
         | rules(Rule(f"self.all(key, key.matches(r'{_LABEL_KEY}'))", f"has a key that {_NO_LABEL_KEY}")),
-        description="Labels that a node must bear with exactly these values.",
+        description="Labels that a node must have with exactly these values.",
     )
     match_expressions: tuple[Annotated[SelectorRequirement, Field(json_schema_extra=rules(_VALUES))], ...] = Field(
-        default=(), max_length=16, description="Requirements on labels that are more than equality."
+        default=(), max_length=16, description="Further requirements on labels."
     )
 
 
 class TolerationOperator(StrEnum):
-    """How a taint's value is compared."""
+    """How the value of a taint is compared."""
 
     EQUAL = "Equal"
     EXISTS = "Exists"
@@ -84,26 +84,26 @@ class TaintEffect(StrEnum):
 
 
 class Toleration(Model):
-    """A taint that benchmark pods accept, as in core/v1."""
+    """A taint that benchmark pods tolerate, as in core/v1."""
 
     key: str | None = Field(
         default=None,
         max_length=316,
-        description="The taint's key; absent with Exists means every taint.",
+        description="Key of the taint. Absent with Exists: every taint.",
         json_schema_extra=rules(matching(_LABEL_KEY, "is not the key of a taint: see `kubectl describe node`")),
     )
     operator: TolerationOperator = Field(default=TolerationOperator.EQUAL, description="Equal or Exists.")
-    value: LabelValue | None = Field(default=None, description="The taint's value, with Equal.")
-    effect: TaintEffect | None = Field(default=None, description="The taint's effect; absent means every effect.")
+    value: LabelValue | None = Field(default=None, description="Value of the taint, with Equal.")
+    effect: TaintEffect | None = Field(default=None, description="Effect of the taint. Absent: every effect.")
 
 
 _TOLERATION_KEY = Rule(
     "self.operator == 'Exists' || has(self.key)",
-    "has no key, which only goes with operator Exists: give the key of the taint, see `kubectl describe node`",
+    "has no key, which needs operator Exists: set the key of the taint, see `kubectl describe node`",
 )
 _TOLERATION_VALUE = Rule(
     "self.operator == 'Equal' || !has(self.value)",
-    "has a value, which does not go with operator Exists: leave the value out, or write operator: Equal",
+    "has a value, which operator Exists does not allow: remove the value, or write operator: Equal",
 )
 
 FreeText = Annotated[
@@ -121,15 +121,15 @@ FreeText = Annotated[
 
 
 class NodeClassSpec(Model):
-    """Which nodes are of the class, and what Kubernetes cannot know about them."""
+    """The nodes of a class, and what Kubernetes cannot know about them."""
 
     node_selector: NodeSelector = Field(
-        description="The nodes of the class, by their labels.",
+        description="Selects the nodes of the class by their labels.",
         json_schema_extra=rules(
             Rule(
                 "size(self.matchLabels) + size(self.matchExpressions) > 0",
-                "names no label, so every node would be of the class: give matchLabels or matchExpressions, "
-                "for example {matchLabels: {hw: jetson-nano}}",
+                "names no label, so every node would belong to the class: set matchLabels or matchExpressions, for "
+                "example {matchLabels: {hw: jetson-nano}}",
             )
         ),
     )
@@ -137,35 +137,41 @@ class NodeClassSpec(Model):
         Annotated[Toleration, Field(json_schema_extra=rules(_TOLERATION_KEY, _TOLERATION_VALUE))], ...
     ] = Field(default=(), max_length=16, description="Taints of these nodes that benchmark pods tolerate.")
     access_network: FreeText | None = Field(
-        default=None, description="How these nodes reach the others: lte, 5g-sa, wifi, ethernet. Kept with each result."
+        default=None,
+        description="Network that connects these nodes to the others: lte, 5g-sa, wifi, ethernet. Each result contains "
+        "it.",
     )
     storage: FreeText | None = Field(
-        default=None, description="What their disks are: sd-card, emmc, nvme. Kept with each result."
+        default=None, description="Type of their disks: sd-card, emmc, nvme. Each result contains it."
     )
 
 
 class NodeSummary(Model):
-    """One node of the class."""
+    """A node of the class."""
 
-    name: str = Field(max_length=253, description="The node's name.")
-    ready: bool = Field(description="Whether it is Ready and not cordoned.")
-    architecture: str = Field(max_length=32, description="As the kubelet says: amd64, arm64, arm.")
+    name: str = Field(max_length=253, description="Name of the node.")
+    ready: bool = Field(description="Whether the node is Ready and not cordoned.")
+    architecture: str = Field(max_length=32, description="Architecture as the kubelet reports it: amd64, arm64, arm.")
 
 
 class NodeClassStatus(Model):
-    """What the class resolves to now."""
+    """The nodes that the selector matches now."""
 
     observed_generation: int = Field(
-        default=0, json_schema_extra={"format": "int64"}, description="The metadata.generation that this is said of."
+        default=0,
+        json_schema_extra={"format": "int64"},
+        description="The metadata.generation that this status is about.",
     )
-    nodes: int = Field(default=0, description="How many nodes the selector matches.")
-    ready_nodes: int = Field(default=0, description="How many of them are Ready and not cordoned.")
+    nodes: int = Field(default=0, description="Number of nodes that the selector matches.")
+    ready_nodes: int = Field(default=0, description="Number of these nodes that are Ready and not cordoned.")
     architectures: str = Field(
-        default="", max_length=128, description="Their architectures, sorted, with commas between."
+        default="", max_length=128, description="Architectures of the nodes, sorted and separated by commas."
     )
-    cpu: str = Field(default="", max_length=64, description="CPUs of a node: one number, or the smallest and largest.")
+    cpu: str = Field(
+        default="", max_length=64, description="CPUs per node: one number, or the smallest and the largest."
+    )
     memory: str = Field(
-        default="", max_length=64, description="Memory of a node: one size, or the smallest and largest."
+        default="", max_length=64, description="Memory per node: one size, or the smallest and the largest."
     )
     members: tuple[NodeSummary, ...] = Field(default=(), max_length=64, description="The first 64 nodes, by name.")
     conditions: Conditions = ()
@@ -178,7 +184,7 @@ _USABLE_NAME = Rule(
 
 
 class NodeClass(Resource):
-    """A named set of nodes: `cloud`, `jetson-nano`, `raspberry-pi-4`."""
+    """A named set of nodes, such as `cloud`, `jetson-nano` or `raspberry-pi-4`."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="NodeClass",
@@ -196,7 +202,7 @@ class NodeClass(Resource):
             Column("Storage", ".spec.storage"),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="NodeClass is a named set of nodes, chosen by labels: the thing that benchmarks compare.",
+        description="NodeClass is a named set of nodes, selected by labels. Benchmarks compare node classes.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (_USABLE_NAME,)

@@ -1,4 +1,4 @@
-"""PlacementAdvice: on which class of node, and with which settings, should a service run, by the results there are?"""
+"""PlacementAdvice: the node class or the settings that a service should use, according to the results."""
 
 from collections.abc import Callable
 from enum import StrEnum
@@ -17,7 +17,8 @@ _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
 
 
 class Dimension(StrEnum):
-    """What can be chosen. Sizes, contents and rates are the workload's, and what a client is like is its own."""
+    """What an advice can choose. Sizes, contents and rates belong to the workload, and the client chooses its own
+    settings."""
 
     NODE_CLASS = "nodeClass"
     BROKER = "broker"
@@ -39,7 +40,7 @@ class Dimension(StrEnum):
 
 
 class ObjectiveType(StrEnum):
-    """What makes an alternative the best one."""
+    """The quantity that decides which alternative is best."""
 
     MEAN_TIME = "MeanTime"
     PERCENTILE = "Percentile"
@@ -56,86 +57,90 @@ class Percentile(StrEnum):
 
 
 class Objective(Model):
-    """What alternatives are ranked by."""
+    """The quantity by which alternatives are ranked."""
 
     type: ObjectiveType = Field(
-        description="MeanTime, or Percentile of the time that the benchmark's kind is read by (a transfer's, a round "
-        "trip's, an echo request's); Throughput; or Retries a trial."
+        description="MeanTime or Percentile of a time (that of a transfer, a round trip or an echo request), "
+        "Throughput, or Retries per trial."
     )
-    percentile: Percentile | None = Field(default=None, description="With Percentile: P50 (the median), P90 or P99.")
+    percentile: Percentile | None = Field(
+        default=None, description="The percentile, with type Percentile: P50 (the median), P90 or P99."
+    )
 
 
 class WeightedSize(Model):
-    """A file size and how much it counts."""
+    """A file size and its weight."""
 
     size: Size
-    weight: int = Field(default=1, ge=1, le=1000000, description="How often it is asked for, against the others.")
+    weight: int = Field(
+        default=1, ge=1, le=1000000, description="How often this size is requested, relative to the others."
+    )
 
 
 class WorkloadProfile(Model):
-    """What the service will have to do. Each level must have been measured: nothing is guessed between levels."""
+    """What the service will have to do. Each level must have been measured: the advice does not interpolate."""
 
     file_sizes: tuple[WeightedSize, ...] = Field(
-        default=(), max_length=MOST_SIZES, description="Of file transfers: the sizes of the files."
+        default=(), max_length=MOST_SIZES, description="File transfers: the sizes of the files."
     )
-    payload_size: Size | None = Field(default=None, description="Of brokers: the size of a message.")
-    delivery: Delivery | None = Field(default=None, description="Of brokers: how hard a message is delivered.")
+    payload_size: Size | None = Field(default=None, description="Brokers: the size of a message.")
+    delivery: Delivery | None = Field(default=None, description="Brokers: the delivery guarantee of a message.")
     messages_per_second: int | None = Field(
         default=None,
         ge=1,
         le=10**7,
-        description="Of brokers: what each publisher sends a second, as results have it by their pacing.",
+        description="Brokers: messages per second and publisher, as the pacing in the results says.",
     )
     levels: dict[str, Level] = Field(
         default={},
         json_schema_extra={"maxProperties": 24},
         description="The level of any other factor, by the factor's name: {tls: TLSv1.3}. Levels of factors that are "
-        "not named here count equally.",
+        "not named here have equal weight.",
     )
 
 
-class Benchmarks(Model):
-    """Which results count: those that meet all that is given here."""
+class BenchmarkSelector(Model):
+    """The results that count. They must match all fields."""
 
     names: tuple[Annotated[str, Field(min_length=1, max_length=253)], ...] = Field(
-        default=(), max_length=64, json_schema_extra=_SET, description="Names of benchmarks; none means all."
+        default=(), max_length=64, json_schema_extra=_SET, description="Names of benchmarks. Empty means all."
     )
     match_labels: dict[str, Level] = Field(
-        default={}, json_schema_extra={"maxProperties": 16}, description="Labels that a result must bear."
+        default={}, json_schema_extra={"maxProperties": 16}, description="Labels that a result must have."
     )
 
 
 class AdviceConstraints(Constraints):
-    """What an alternative must keep to at each level of the workload, or it is Infeasible."""
+    """What an alternative must meet at each level of the workload. Otherwise it is Infeasible."""
 
     architectures: tuple[Annotated[str, Field(min_length=1, max_length=32)], ...] = Field(
         default=(),
         max_length=8,
         json_schema_extra=_SET,
-        description="Architectures that the service is built for, as in amd64, arm64, arm; none means any.",
+        description="Architectures that the service is built for, as in amd64, arm64, arm. Empty means any.",
     )
 
 
 _ONE_WORKLOAD = Rule(
     "size(self.fileSizes) == 0 || !(has(self.payloadSize) || has(self.delivery) || has(self.messagesPerSecond))",
-    "mixes files and messages: give fileSizes, or payloadSize, delivery and messagesPerSecond; make two advices",
+    "mixes files and messages: set fileSizes, or payloadSize, delivery and messagesPerSecond, in two advices",
 )
 _SOME_WORKLOAD = Rule(
     "size(self.fileSizes) + size(self.levels) > 0 || has(self.payloadSize) || has(self.delivery)"
     " || has(self.messagesPerSecond)",
-    "names no level: give fileSizes, as in [{size: 512Mi}], or leave workload out to rank by throughput",
+    "names no level: set fileSizes, as in [{size: 512Mi}], or remove workload to rank by throughput",
 )
 _PERCENTILE = Rule(
     "(self.type == 'Percentile') == has(self.percentile)",
-    "a percentile goes with type Percentile, and with no other: write {type: Percentile, percentile: P99} "
-    "or {type: MeanTime}",
+    "percentile needs type Percentile, which needs a percentile: write {type: Percentile, percentile: P99} or "
+    "{type: MeanTime}",
 )
 
 
 _EITHER = Rule(
     "!has(self.workload) || !self.choose.exists(one, one in self.workload.levels"
     " || (one == 'delivery' && has(self.workload.delivery)))",
-    "fixes in workload what choose is to choose: leave it out of one of them",
+    "sets in workload what choose chooses: remove it from one of them",
 )
 
 
@@ -147,32 +152,36 @@ class PlacementAdviceSpec(Model):
         min_length=1,
         max_length=3,
         json_schema_extra=_SET,
-        description=f"What to choose: one to three of {', '.join(Dimension)}. Alternatives are their combinations. "
-        "What is not chosen is weighted by the workload, or compared level by level; a server's class, too.",
+        description=f"What to choose: one to three of {', '.join(Dimension)}. Alternatives are their combinations. The "
+        "workload weights all other factors, and the server's class if it is not chosen, or the advice compares them "
+        "level by level.",
     )
 
-    benchmarks: Benchmarks = Field(default=Benchmarks(), description="Which results count; by default all.")
-    client_class: ClassName = Field(description="The node class that will use the service.")
+    benchmarks: BenchmarkSelector = Field(
+        default=BenchmarkSelector(), description="Which results count. The default is all."
+    )
+    client_class: ClassName = Field(description="Name of the node class that will use the service.")
     workload: WorkloadProfile | None = Field(
         default=None,
         json_schema_extra=rules(_ONE_WORKLOAD, _SOME_WORKLOAD),
-        description="What the service will have to do. Without it every measured level counts equally.",
+        description="What the service will have to do. Without it, every measured level has equal weight.",
     )
     objective: Objective | None = Field(
         default=None,
         json_schema_extra=rules(_PERCENTILE),
-        description="What alternatives are ranked by; by default MeanTime with a workload, and Throughput without.",
+        description="The quantity by which alternatives are ranked. The default is MeanTime with a workload, and "
+        "Throughput without one.",
     )
-    constraints: AdviceConstraints = Field(default=AdviceConstraints(), description="What an alternative must keep to.")
+    constraints: AdviceConstraints = Field(default=AdviceConstraints(), description="What an alternative must meet.")
     smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
         default="5%",
-        description="The smallest difference that is worth having, as in 5%: what differs by less is equal, "
-        "and an alternative is best only by more.",
+        description="The smallest difference that matters, as in 5%. Alternatives that differ by less are equal, and "
+        "the best one is ahead by at least this much.",
     )
 
 
 class PlacementAdvice(Resource):
-    """On which class of node, and with which settings, should a service run?"""
+    """The node class or the settings that a service should use, according to the results."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="PlacementAdvice",
@@ -190,8 +199,8 @@ class PlacementAdvice(Resource):
             Column("Answer", ".status.answer", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="PlacementAdvice says from the results that are there on which class of node a service should "
-        "run or with which settings, from which level on another choice is better, and how sure that is.",
+        description="PlacementAdvice says from results on which node class, or with which settings, a service should "
+        "run, from which level on another choice is better, and how certain that is.",
     )
 
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_EITHER,)
@@ -202,7 +211,7 @@ class PlacementAdvice(Resource):
     @field_validator("status", mode="wrap")
     @classmethod
     def _of_this_version(cls, status: object, read: Callable[[object], PlacementAdviceStatus]) -> PlacementAdviceStatus:
-        """An answer of another version is none: it is given anew from the results."""
+        """Replaces an answer of another version by an empty one. The operator then answers again from the results."""
         try:
             return read(status)
         except ValidationError:

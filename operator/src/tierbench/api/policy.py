@@ -1,4 +1,4 @@
-"""What an administrator permits, and how much: the chart's values `policy` and `limits`, and the check of a spec."""
+"""What an administrator permits, and how much: the chart values `policy` and `limits`, and the check of a spec."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -15,52 +15,52 @@ from tierbench.api.run_policy import MAXIMUM_CASES, MAXIMUM_HISTORY
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
 HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
-EVERY_OTHER: Final = "*"
-"""Stands for the namespaces that are not named."""
+OTHER_NAMESPACES: Final = "*"
+"""The key for all namespaces that are not named."""
 
-# Messages: each `%s` is given by Python here, and by CEL in the admission policy.
+# Messages. Python fills in each `%s` here, and CEL does in the admission policy.
 ACCESS_REFUSED: Final = (
-    "access: %s is refused here: write one of [%s], or have it added to policy.access, a value of the chart"
+    "access: %s is refused here: write one of [%s], or ask an administrator to add it to the chart value policy.access"
 )
 NODE_CLASS_REFUSED: Final = (
-    "the node class %s is refused here in the namespace %s: write one of [%s], or have it added to policy.nodeClasses, "
-    "a value of the chart"
+    "the node class %s is refused here in the namespace %s: write one of [%s], or ask an administrator to add it to "
+    "the chart value policy.nodeClasses"
 )
 HOST_PATH_REFUSED: Final = (
-    "storage.hostPath.path: %s is refused here: write one of [%s], a path below it, or emptyDir instead, or have it "
-    "added to policy.hostPaths, a value of the chart"
+    "storage.hostPath.path: %s is refused here: write one of [%s], a path below it, or emptyDir, or ask an "
+    "administrator to add it to the chart value policy.hostPaths"
 )
 ADDRESS_REFUSED: Final = (
     "the external address %s is refused here, as are loopback, link-local and the API server: write that of another "
-    "server, or have it taken out of policy.refusedNetworks or policy.refusedNames, values of the chart"
+    "server, or ask an administrator to remove it from the chart value policy.refusedNetworks or policy.refusedNames"
 )
 ADDRESS_UNLISTED: Final = (
-    "the external address %s is refused here: write one of [%s], or have it added to policy.allowedNetworks or "
-    "policy.allowedNames, values of the chart"
+    "the external address %s is refused here: write one of [%s], or ask an administrator to add it to the chart value "
+    "policy.allowedNetworks or policy.allowedNames"
 )
 UNENCRYPTED: Final = (
-    "the Secret %s would be sent to an external broker without encryption, which is refused here: write "
-    "tls: [TLSv1.3], or have policy.plainSecrets set to true, a value of the chart"
+    "the Secret %s would be sent to an external broker without encryption, which is refused here: write tls: "
+    "[TLSv1.3], or ask an administrator to set the chart value policy.plainSecrets to true"
 )
 
 
-def _network(text: str) -> str:
+def _cidr(text: str) -> str:
     return str(ip_network(text))
 
 
 HostPrefix = Annotated[str, Field(max_length=255, pattern=HOST_PATH_PATTERN)]
-Network = Annotated[
+Cidr = Annotated[
     str,
     Field(max_length=43, pattern=r"^([0-9]+\.[0-9]+\.[0-9]+\.[0-9]+|[0-9a-f:]*:[0-9a-f:]*)/[0-9]+$"),
-    AfterValidator(_network),
+    AfterValidator(_cidr),
 ]
 HostName = Annotated[str, Field(max_length=253, pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 ClassName = Annotated[str, Field(max_length=63, pattern=CLASS_NAME_PATTERN)]
-_WILDCARD: Final = "*.example.com stands for every name that ends with .example.com"
+_WILDCARD: Final = "*.example.com matches every name that ends with .example.com"
 
 
 class Policy(BaseModel):
-    """What benchmarks may ask for. The operator holds each run to it, and deploys nothing of one that asks for more."""
+    """What benchmarks can ask for. The operator checks each run, and deploys nothing of one that asks for more."""
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid")
 
@@ -68,27 +68,27 @@ class Policy(BaseModel):
         default=(Access.CLUSTER_IP, Access.POD_IP, Access.NODE_PORT),
         min_length=1,
         json_schema_extra={"uniqueItems": True},
-        description="Paths from clients to servers. HostNetwork is another: the server then listens in the network "
-        "namespace of its node.",
+        description="Network paths from clients to servers. HostNetwork is one more: the server then listens in the "
+        "network namespace of its node.",
     )
     node_classes: dict[str, tuple[ClassName, ...]] = Field(
         default={},
         json_schema_extra={"propertyNames": {"pattern": r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$", "maxLength": 63}},
-        description="The node classes of each namespace, as in {team-a: [cloud, edge]}; "
-        f'"{EVERY_OTHER}" stands for every namespace that is not named. One for which there is nothing may have all.',
+        description=f"The node classes that each namespace can use, as in {{team-a: [cloud, edge]}}. "
+        f'"{OTHER_NAMESPACES}" matches every namespace that is not named. A namespace without an entry can use all.',
     )
     host_paths: tuple[HostPrefix, ...] = Field(
         default=(HOST_STORAGE,),
         max_length=16,
         json_schema_extra={"uniqueItems": True},
-        description="Folders of nodes that a hostPath may be, or lie below. Links in a path below these are not "
-        "followed, and files are in a folder _tierbench of their own.",
+        description="Directories of nodes that a hostPath can be, or be below. Links in a path below these are not "
+        "followed. Files are in a directory _tierbench of their own.",
     )
-    refused_networks: tuple[Network, ...] = Field(
+    refused_networks: tuple[Cidr, ...] = Field(
         default=("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10"),
         max_length=64,
-        description="Networks in which no external server may be, nor what its name leads to. The API server's Service "
-        "is always refused as well.",
+        description="Networks in which no external server can be, even by its name. The Service of the API server is "
+        "always refused as well.",
     )
     refused_names: tuple[HostName, ...] = Field(
         default=(
@@ -99,27 +99,27 @@ class Policy(BaseModel):
             "kubernetes.default.svc.cluster.local",
         ),
         max_length=64,
-        description=f"Names that no external server may have; {_WILDCARD}.",
+        description=f"Names that no external server can have; {_WILDCARD}.",
     )
-    allowed_networks: tuple[Network, ...] = Field(
+    allowed_networks: tuple[Cidr, ...] = Field(
         default=(),
         max_length=64,
-        description="If these or allowedNames are given, no other external server is allowed, and what is refused "
-        "stays refused. These are for servers that are given by their IP address.",
+        description="Networks of external servers that are given by IP address. If this or allowedNames is set, all "
+        "other external servers are refused. Refused networks and names stay refused.",
     )
     allowed_names: tuple[HostName, ...] = Field(
-        default=(), max_length=64, description=f"Names that external servers may have; {_WILDCARD}."
+        default=(), max_length=64, description=f"Names that external servers can have; {_WILDCARD}."
     )
     plain_secrets: bool = Field(
         default=False,
-        description="Whether the account of a user's Secret may be sent to an external broker without TLS.",
+        description="Whether the account in a user's Secret can be sent to an external broker without TLS.",
     )
 
     def refusals(self, namespace: str, policy_subject: PolicySubject) -> Iterator[str]:
-        """Why a benchmark of a namespace is refused, and what to do; nothing if it may run."""
+        """Yields why a spec in a namespace is refused, and what to do. Yields nothing if it may run."""
         if policy_subject.access not in self.access:
             yield ACCESS_REFUSED % (policy_subject.access, ", ".join(self.access))
-        classes = self.node_classes.get(namespace, self.node_classes.get(EVERY_OTHER, policy_subject.node_classes))
+        classes = self.node_classes.get(namespace, self.node_classes.get(OTHER_NAMESPACES, policy_subject.node_classes))
         for name in policy_subject.node_classes:
             if name not in classes:
                 yield NODE_CLASS_REFUSED % (name, namespace, ", ".join(classes))
@@ -136,11 +136,11 @@ class Policy(BaseModel):
         for name in () if self.plain_secrets else policy_subject.plain_secrets:
             yield UNENCRYPTED % name
 
-    def host_folder(self, path: str) -> tuple[str, str]:
-        """The folder that the administrator has named, and what `path` is in it.
+    def permitted_directory(self, path: str) -> tuple[str, str]:
+        """Returns the permitted directory that contains `path`, and the rest of the path.
 
         Raises:
-            ValueError: no such folder holds it.
+            ValueError: no permitted directory contains the path.
         """
         prefixes = self._prefixes(path)
         if not prefixes:
@@ -148,26 +148,28 @@ class Policy(BaseModel):
         prefix = max(prefixes, key=len)
         return prefix, path.removeprefix(prefix).removeprefix("/")
 
-    def refusing(self, host: str) -> Self:
-        """The same, but for one more host that no external server may be."""
+    def with_refused_host(self, host: str) -> Self:
+        """Returns the policy with one more host that no external server can be."""
         if _ip(f"{host}:") is None:
             return self.model_copy(update={"refused_names": (*self.refused_names, host.lower())})
         return self.model_copy(update={"refused_networks": (*self.refused_networks, str(ip_network(host)))})
 
     def _prefixes(self, path: str) -> list[str]:
-        """An older version of the API took any path: one that is not clean is below nothing."""
+        """Returns the permitted directories that contain a path. An earlier API took any path: an unclean one is in
+        none."""
         clean = re.fullmatch(HOST_PATH_PATTERN, path) is not None
         return [prefix for prefix in self.host_paths if clean and f"{path}/".startswith(f"{prefix}/")]
 
     def _is_refused(self, address: str) -> bool:
-        """So is what looks like an IP address and is none, or an IPv4 address in IPv6's clothes."""
+        """Returns whether an address is refused. Invalid IP addresses and IPv4 addresses mapped to IPv6 are refused,
+        too."""
         bracketed = address.startswith("[")
         disguised = bracketed and not isinstance(_ip(address), IPv6Address)
         return disguised or _is_of(address, self.refused_networks, self.refused_names)
 
 
 def _is_of(address: str, networks: Iterable[str], names: Iterable[str]) -> bool:
-    """Whether the host of host:port is in a network, or has a name."""
+    """Returns whether the host of host:port is in a network, or has one of the names."""
     host, literal = _host(address), _ip(address)
     if literal is not None:
         return any(literal in ip_network(network) for network in networks)
@@ -187,66 +189,66 @@ def _ip(address: str) -> IPv4Address | IPv6Address | None:
 
 
 class Quotas(Model):
-    """What a benchmark may take. Beyond it a case fails, or a benchmark, with a reason and the name of the value."""
+    """How much a benchmark can use: the chart value `limits`. Beyond it, a case or a benchmark fails with a reason."""
 
     model_config = ConfigDict(extra="forbid")
 
     lease_seconds: int = Field(
         default=14 * 24 * 3600,
         ge=600,
-        description="How long a run may hold its nodes in one go. Then its client is ended, the cases that are left "
-        "end with what was measured, and the nodes are given back.",
+        description="How long a run can hold its nodes without a break. After that its client is stopped, the "
+        "remaining cases end with what was measured, and the nodes are released.",
     )
     benchmarks_at_once: int = Field(
         default=100,
         ge=1,
-        description="How many benchmarks of a namespace may hold nodes at once. Others wait in the queue.",
+        description="How many benchmarks of a namespace can hold nodes at the same time. Others wait in the queue.",
     )
     cases: int = Field(
         default=MAXIMUM_CASES,
         ge=1,
         le=MAXIMUM_CASES,
-        description="How many cases a run may have. A benchmark that asks for more fails before anything is deployed.",
+        description="How many cases a run can have. A benchmark that asks for more fails before anything is deployed.",
     )
     history: int = Field(
         default=MAXIMUM_HISTORY,
         ge=1,
         le=MAXIMUM_HISTORY,
-        description="How many runs of a benchmark are kept, whatever runPolicy.history says.",
+        description="Maximum number of runs of a benchmark that are kept, whatever runPolicy.history says.",
     )
     result_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="256Mi",
-        description="How much the results and traces of a benchmark may take in etcd, those of all runs together. "
-        "Cases beyond it fail; what was measured is kept.",
+        description="Space in etcd for the results and traces of all runs of a benchmark. Cases beyond it fail; what "
+        "was measured is kept.",
     )
     stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="512Mi",
-        description="How much the results and traces of all benchmarks of this release may take in etcd. From 80 % of "
-        "it on a warning announces that the oldest runs which have ended will go. At the limit they do, and no run "
-        "begins before there is room.",
+        description="Space in etcd for the results and traces of all benchmarks of this release. At 80% of it, a "
+        "warning announces the eviction of the oldest ended runs. At the limit they are evicted, and no run starts "
+        "until there is space.",
     )
     eviction_notice_seconds: int = Field(
         default=24 * 3600,
         ge=10,
-        description="How long before a run goes for limits.storedBytes it is announced at the least.",
+        description="Minimum time between the announcement and the eviction of a run for limits.storedBytes.",
     )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
         default="",
-        description="How much of a node's disk stays free when files are prepared there; if empty, the lesser of 5 % "
-        "of it and 256Mi.",
+        description="How much of a node's disk stays free when files are prepared there. If empty, 5% of the disk or "
+        "256Mi, whichever is less.",
     )
 
     @property
     def most_bytes(self) -> int:
-        """Of the results and traces of a benchmark."""
+        """The maximum size of the results and traces of a benchmark."""
         return parse_size(self.result_bytes)
 
     @property
     def most_stored_bytes(self) -> int:
-        """Of the results and traces of all benchmarks."""
+        """The maximum size of the results and traces of all benchmarks."""
         return parse_size(self.stored_bytes)
 
     @property
     def free_bytes(self) -> int | None:
-        """Of a node's disk; None leaves it to the preparation."""
+        """The bytes of a node's disk that stay free. None leaves the choice to the preparation."""
         return parse_size(self.free_disk) if self.free_disk else None

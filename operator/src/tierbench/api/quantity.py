@@ -1,7 +1,7 @@
-"""Sizes and quantities in the notation of Kubernetes: parsed, as CEL rules, and as the resources of containers.
+"""Sizes and quantities in the notation of Kubernetes: parsing, CEL rules, and the resources of containers.
 
-`kubernetes.utils.quantity` is not used: importing it loads the whole client, which nothing pure here may, it takes
-`NaN`, `-1` and `1_000` for quantities, and it has no shortest notation of a size.
+`kubernetes.utils.quantity` is not used. Importing it loads the whole client, it accepts `NaN`, `-1` and `1_000`, and it
+cannot format a size.
 """
 
 import re
@@ -14,7 +14,8 @@ from tierbench.api.model import Model, Rule, rules
 
 LONGEST_SIZE: Final = 18
 MOST_SIZES: Final = 30
-"""Of a list. API servers before 1.34 refuse a rule that reads more than 31 sizes: see `is_whole_number`."""
+"""The maximum length of a list of sizes. API servers before 1.34 reject a rule that reads more than 31: see
+`is_whole_number`."""
 QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
 
 _DIGITS: Final = [str(digit) for digit in range(10)]
@@ -35,10 +36,10 @@ _QUANTITY: Final = re.compile(r"((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?)(n|u|m
 
 
 def parse_size(text: str | int) -> int:
-    """The number of bytes that a size names.
+    """Returns the number of bytes of a size.
 
     Raises:
-        ValueError: `text` is no whole-number quantity.
+        ValueError: `text` is not a whole-number quantity.
     """
     word = str(text)
     match = _SIZE.match(word)
@@ -49,7 +50,7 @@ def parse_size(text: str | int) -> int:
 
 
 def distinct(sizes: tuple[str, ...]) -> tuple[str, ...]:
-    """The sizes without those that equal an earlier one: 1024 after 1Ki."""
+    """Returns the sizes without those that equal an earlier one, such as 1024 after 1Ki."""
     first: dict[int, str] = {}
     for size in sizes:
         first.setdefault(parse_size(size), size)
@@ -57,7 +58,7 @@ def distinct(sizes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def format_size(size: int) -> str:
-    """The shortest exact notation: 1048576 is 1Mi, 1000000 is 1M, 1500 is 1500."""
+    """Returns the shortest exact notation: 1048576 is 1Mi, 1000000 is 1M, 1500 is 1500."""
     for suffix in ("Ti", "Gi", "Mi", "Ki", "T", "G", "M", "k"):
         if size and size % _FACTORS[suffix] == 0:
             return f"{size // _FACTORS[suffix]}{suffix}"
@@ -65,10 +66,10 @@ def format_size(size: int) -> str:
 
 
 def parse_quantity(text: str) -> float:
-    """A resource quantity of a node (`3800m`, `16384Ki`, `2`, `1e3`) as a number of its base unit.
+    """Returns a resource quantity (`3800m`, `16384Ki`, `2`, `1e3`) as a number of its base unit.
 
     Raises:
-        ValueError: `text` is no quantity.
+        ValueError: `text` is not a quantity.
     """
     match = _QUANTITY.fullmatch(text)
     if match is None:
@@ -78,11 +79,11 @@ def parse_quantity(text: str) -> float:
 
 
 def is_whole_number(value: str, longest: int, letters: str, binary: str = "") -> str:
-    """The CEL expression that an int-or-string is a whole number, at least 1, which may end with a unit.
+    """Returns the CEL expression that an int-or-string is a whole number of at least 1, optionally with a unit.
 
-    A unit is one of these letters, or one of `binary` followed by i. The expression reads one character at a time, and
-    `in [int]` in place of `== int`: API servers before 1.34 assume that an int-or-string has 3 MiB, whatever its
-    maxLength, and refuse a CustomResourceDefinition that reads all of it for each item of a list (ADR 0066).
+    A unit is one of `letters`, or one of `binary` followed by i. The expression reads one character at a time, and has
+    `in [int]` in place of `== int`. API servers before 1.34 assume that an int-or-string has 3 MiB, whatever its
+    maxLength. They reject a CustomResourceDefinition that reads all of it for each item of a list (ADR 0066).
     """
     size = f"size({value})"
     unit = f"i == {size} - 1 && {value}.charAt(i) in {list(letters)}"
@@ -95,17 +96,18 @@ def is_whole_number(value: str, longest: int, letters: str, binary: str = "") ->
 
 
 def quantity_of(value: str) -> str:
-    """The CEL expression for the quantity that an int-or-string is."""
+    """Returns the CEL expression for the quantity of an int-or-string."""
     return f"(type({value}) in [int] ? quantity('0').add({value}) : quantity({value}))"
 
 
 def is_size(value: str, largest: str = "16Ti") -> str:
-    """The CEL expression that an int-or-string is a size, and not larger than this one."""
+    """Returns the CEL expression that an int-or-string is a size of at most `largest`."""
     return f"{_is_whole(value)} && {quantity_of(value)}.compareTo(quantity('{largest}')) <= 0"
 
 
 def is_smaller(size: str, other: str) -> str:
-    """The CEL expression that a size is smaller than another one. It holds where one of them is not a size."""
+    """Returns the CEL expression that a size is smaller than another one. It also holds if one of them is not a
+    size."""
     less = f"{quantity_of(size)}.compareTo({quantity_of(other)}) < 0"
     return f"(!{_is_whole(size)} || !{_is_whole(other)} || {less})"
 
@@ -134,7 +136,7 @@ Cpu = Annotated[
     str,
     Field(
         max_length=8,
-        description="Cores, or thousandths of one: 2, 500m.",
+        description="CPU in cores or thousandths of a core: 2, 500m.",
         json_schema_extra={"x-kubernetes-int-or-string": True}
         | rules(
             Rule(
@@ -148,27 +150,29 @@ Cpu = Annotated[
 
 
 class Compute(Model):
-    """CPU, memory and disk of a container, as a pod has them."""
+    """CPU, memory and disk of a container."""
 
-    cpu: Cpu | None = Field(default=None, description="Cores, or thousandths of one: 2, 500m.")
+    cpu: Cpu | None = Field(default=None, description="CPU in cores or thousandths of a core: 2, 500m.")
     memory: Size | None = Field(
-        default=None, description="Memory: the program's own, a Java heap included, and pages of files that are cached."
+        default=None, description="Memory of the program, including a Java heap and the page cache of its files."
     )
     ephemeral_storage: Size | None = Field(
         default=None,
         alias="ephemeral-storage",
-        description="Of the node's own disk: logs, and directories that come and go with the pod.",
+        description="Disk of the node for logs and emptyDir volumes.",
     )
 
 
 class Resources(Model):
-    """What each container asks for, and may use at most. It bears on the numbers, so it is kept with each result."""
+    """Resource requests and limits of each container. They affect the numbers, so each result contains them."""
 
-    requests: Compute = Field(default=Compute(), description="What it asks for; of what is not named, very little.")
-    limits: Compute = Field(default=Compute(), description="What it may use at most; without it, what the node has.")
+    requests: Compute = Field(default=Compute(), description="Resource requests. The defaults are small.")
+    limits: Compute = Field(
+        default=Compute(), description="Resource limits. Without a limit, the container can use all that the node has."
+    )
 
     def parameters(self, side: str) -> dict[str, str]:
-        """All that is given, by name, of one side."""
+        """Returns the requests and limits that are set, by names that begin with `side`."""
         given = {"Requests": self.requests, "Limits": self.limits}
         return {
             f"{side}{part}{to_pascal(name)}": amount
@@ -177,15 +181,16 @@ class Resources(Model):
         }
 
 
-def at_most(name: str) -> Rule:
-    """The rule that a request is no more than its limit; `name` is the resource's."""
+def _request_within_limit(name: str) -> Rule:
+    """Returns the rule that the request of a resource is at most its limit."""
     field = name.replace("-", "__dash__")
     given = f"has(self.requests.{field}) && has(self.limits.{field})"
     asked, limit = (quantity_of(f"self.{part}.{field}") for part in ("requests", "limits"))
     return Rule(
         f"!({given}) || {asked}.compareTo({limit}) <= 0",
-        f"requests.{name} is more than limits.{name}: no pod is let in like this; lower the one or raise the other",
+        f"requests.{name} is more than limits.{name}, and Kubernetes accepts no such pod: lower the request or raise "
+        "the limit",
     )
 
 
-FITTING: Final = rules(*map(at_most, ("cpu", "memory", "ephemeral-storage")))
+REQUESTS_WITHIN_LIMITS: Final = rules(*map(_request_within_limit, ("cpu", "memory", "ephemeral-storage")))

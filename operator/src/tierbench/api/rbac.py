@@ -1,4 +1,5 @@
-"""The permissions of the operator, and what users may do with our kinds: the tables behind the chart's RBAC."""
+"""The permissions of the operator and of users on tierbench's kinds. The chart's RBAC is generated from these
+tables."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,13 +14,13 @@ from tierbench.kinds.registry import BENCHMARKS, kinds
 
 
 class Scope(StrEnum):
-    """Where a permission holds."""
+    """Where a permission applies."""
 
     CLUSTER = "Cluster"
     NAMESPACED = "Namespaced"
     LEASES = "Leases"
     REMOVAL = "Removal"
-    """The whole cluster, for the account that removes all benchmarks before their definitions go."""
+    """The whole cluster, for the account that removes all benchmarks before the CRDs are deleted."""
     METRICS = "Metrics"
 
 
@@ -51,24 +52,26 @@ def _status(*plurals: str) -> tuple[str, ...]:
 
 
 def operator_owned_resources() -> tuple[str, ...]:
-    """What the operator alone creates and updates, whatever roles permit to others."""
+    """Returns the resources that only the operator may create and update, even if a role permits it to others."""
     return (_RESULTS, _TRACES, *_status(_RESULTS, _TRACES, *_benchmarks(), _ADVICES, _NODE_CLASSES))
 
 
 def permissions() -> tuple[Permission, ...]:
-    """Everything that the operator may ask."""
+    """Returns all permissions of the operator."""
     return (
         Permission(GROUP, (_NODE_CLASSES,), _FOLLOW, Scope.CLUSTER, "Resolves node classes."),
-        Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Says what they resolve to."),
-        Permission(_CORE, ("nodes",), _FOLLOW, Scope.CLUSTER, "Finds the nodes of a class, and records what they are."),
+        Permission(GROUP, _status(_NODE_CLASSES), ("patch",), Scope.CLUSTER, "Writes the nodes of a class."),
+        Permission(
+            _CORE, ("nodes",), _FOLLOW, Scope.CLUSTER, "Finds the nodes of a class, and records their properties."
+        ),
         Permission(
             GROUP,
             _benchmarks(),
             (*_FOLLOW, "patch", "delete"),
             Scope.NAMESPACED,
-            "Runs benchmarks; patches their finalizer, deletes them when runPolicy.ttlSeconds is over.",
+            "Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSeconds.",
         ),
-        Permission(GROUP, _status(*_benchmarks()), ("patch",), Scope.NAMESPACED, "Says how they stand."),
+        Permission(GROUP, _status(*_benchmarks()), ("patch",), Scope.NAMESPACED, "Writes the state of benchmarks."),
         Permission(
             GROUP,
             (_RESULTS,),
@@ -77,11 +80,15 @@ def permissions() -> tuple[Permission, ...]:
             "Keeps results, within the history.",
         ),
         Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
-        Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces; never reads one."),
-        Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Sees what is asked."),
-        Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Answers."),
+        Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces, and never reads one."),
+        Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Reads questions."),
+        Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Writes answers."),
         Permission(
-            _CORE, ("pods",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Deploys servers, sees how clients end."
+            _CORE,
+            ("pods",),
+            (*_FOLLOW, "create", "delete"),
+            Scope.NAMESPACED,
+            "Deploys servers, and sees how clients end.",
         ),
         Permission(_CORE, ("pods/log",), ("get",), Scope.NAMESPACED, "Reads what clients measured."),
         Permission(_CORE, ("services",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Gives servers an address."),
@@ -89,7 +96,11 @@ def permissions() -> tuple[Permission, ...]:
             _CORE, ("configmaps",), ("create", "delete"), Scope.NAMESPACED, "Gives servers their configuration."
         ),
         Permission(
-            _CORE, ("secrets",), ("create", "delete"), Scope.NAMESPACED, "Makes credentials; never reads a Secret."
+            _CORE,
+            ("secrets",),
+            ("create", "delete"),
+            Scope.NAMESPACED,
+            "Creates credentials, and never reads a Secret.",
         ),
         Permission(
             _CORE,
@@ -103,30 +114,36 @@ def permissions() -> tuple[Permission, ...]:
             ("networkpolicies",),
             ("create", "delete"),
             Scope.NAMESPACED,
-            "Keeps strangers from a benchmark's pods.",
+            "Isolates the pods of a benchmark.",
         ),
-        Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Tells what happened, and why."),
+        Permission(_CORE, ("events",), ("create",), Scope.NAMESPACED, "Reports what happened, and why."),
         *(permission for kind in kinds() for permission in kind.permissions),
         Permission("batch", ("jobs",), (*_FOLLOW, "create", "delete"), Scope.NAMESPACED, "Runs clients."),
         Permission(
-            GROUP, _benchmarks(), ("list", "delete"), Scope.REMOVAL, "Removes them before their definitions go."
+            GROUP, _benchmarks(), ("list", "delete"), Scope.REMOVAL, "Removes benchmarks before the CRDs are deleted."
         ),
         Permission(
             "coordination.k8s.io",
             ("leases",),
             ("get", *_FOLLOW, "create", "update", "delete"),
             Scope.LEASES,
-            "Keeps nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
+            "Reserves nodes for one benchmark at a time, and benchmarks for one operator, across all releases.",
         ),
-        Permission("authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Learns who scrapes."),
         Permission(
-            "authorization.k8s.io", ("subjectaccessreviews",), ("create",), Scope.METRICS, "Asks whether they may."
+            "authentication.k8s.io", ("tokenreviews",), ("create",), Scope.METRICS, "Authenticates who reads metrics."
+        ),
+        Permission(
+            "authorization.k8s.io",
+            ("subjectaccessreviews",),
+            ("create",),
+            Scope.METRICS,
+            "Checks whether they are authorized.",
         ),
     )
 
 
 class UserRole(StrEnum):
-    """A ClusterRole of Kubernetes' own. Each has what those before it have."""
+    """A built-in ClusterRole. Each one includes the grants of those before it."""
 
     VIEW = "view"
     EDIT = "edit"
@@ -135,7 +152,7 @@ class UserRole(StrEnum):
 
 @dataclass(frozen=True)
 class Grant:
-    """Verbs on kinds of ours that a role gets, and what for."""
+    """Verbs on tierbench's kinds that a role gets, and their purpose."""
 
     role: UserRole
     resources: tuple[str, ...]
@@ -147,19 +164,19 @@ _DELETE: Final = ("delete", "deletecollection")
 
 
 def user_grants() -> tuple[Grant, ...]:
-    """Returns what each role grants on the kinds of tierbench."""
+    """Returns what each built-in role grants on the kinds of tierbench."""
     return (
         Grant(
             UserRole.VIEW,
             tuple(model.KIND.plural for model in resource_types()),
             ("get", "list", "watch"),
-            "Reads everything; node classes, which have no namespace, where the role is bound for the cluster.",
+            "Reads everything. Node classes have no namespace, so they need a ClusterRoleBinding.",
         ),
         Grant(
             UserRole.EDIT,
             (*_benchmarks(), _ADVICES),
             ("create", "update", "patch", *_DELETE),
-            "Asks; statuses are the operator's to write.",
+            "Creates and changes benchmarks and advices. Only the operator writes a status.",
         ),
-        Grant(UserRole.ADMIN, (_RESULTS, _TRACES), _DELETE, "Throws away what was measured."),
+        Grant(UserRole.ADMIN, (_RESULTS, _TRACES), _DELETE, "Deletes what was measured."),
     )

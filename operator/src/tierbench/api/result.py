@@ -16,73 +16,79 @@ Level = Annotated[str, Field(max_length=63)]
 
 MAXIMUM_TRACE_BYTES: Final = 256 * 1024
 UNKNOWN_KIND: Final = "unknown_kind"
-"""The error of a reference to a benchmark of another version's kind."""
+"""The error of a reference to a kind of benchmark that this version does not know."""
 
 
 class BenchmarkReference(Model):
     """The benchmark that a result belongs to."""
 
-    kind: str = Field(max_length=63, description=f"One of {', '.join(BENCHMARKS)}.")
-    name: str = Field(max_length=253, description="Its name, in the same namespace.")
+    kind: str = Field(max_length=63, description=f"Kind of the benchmark: one of {', '.join(BENCHMARKS)}.")
+    name: str = Field(max_length=253, description="Name of the benchmark, in the same namespace.")
 
     @field_validator("kind")
     @classmethod
     def _known(cls, kind: str) -> str:
         if kind not in BENCHMARKS:
-            message = "{kind} is no kind of benchmark that this version of tierbench knows"
+            message = "this version of tierbench does not know the kind of benchmark {kind}"
             raise PydanticCustomError(UNKNOWN_KIND, message, {"kind": kind})
         return kind
 
 
 class NodeFacts(Model):
-    """A node as it was when the run began."""
+    """A node as it was when the run started."""
 
-    node_class: str = Field(max_length=63, description="The class that it stands for.")
-    node: str = Field(default="", max_length=253, description="Its name; empty if the class had none.")
-    architecture: str = Field(default="", max_length=32, description="amd64, arm64, arm.")
-    kernel: str = Field(default="", max_length=128, description="Release of its kernel.")
-    os_image: str = Field(default="", max_length=128, description="Its operating system.")
-    kubelet: str = Field(default="", max_length=64, description="Version of its kubelet.")
-    runtime: str = Field(default="", max_length=64, description="Its container runtime and version.")
-    cpu_millicores: Count = Field(default=0, description="Its CPUs, in thousandths.")
-    memory_bytes: Count = Field(default=0, description="Its memory.")
-    access_network: str = Field(default="", max_length=63, description="As its NodeClass says.")
-    storage: str = Field(default="", max_length=63, description="As its NodeClass says.")
+    node_class: str = Field(max_length=63, description="Name of the node class.")
+    node: str = Field(default="", max_length=253, description="Name of the node. Empty if the class had none.")
+    architecture: str = Field(default="", max_length=32, description="Architecture of the node: amd64, arm64, arm.")
+    kernel: str = Field(default="", max_length=128, description="Release of the kernel.")
+    os_image: str = Field(default="", max_length=128, description="Operating system.")
+    kubelet: str = Field(default="", max_length=64, description="Version of the kubelet.")
+    runtime: str = Field(default="", max_length=64, description="Container runtime and its version.")
+    cpu_millicores: Count = Field(default=0, description="CPUs in thousandths.")
+    memory_bytes: Count = Field(default=0, description="Memory in bytes.")
+    access_network: str = Field(default="", max_length=63, description="Access network in the NodeClass.")
+    storage: str = Field(default="", max_length=63, description="Storage in the NodeClass.")
 
 
 class ServiceFacts(Model):
     """How the service under test was set up."""
 
-    name: str = Field(max_length=63, description="What the benchmark calls it.")
-    image: str = Field(default="", max_length=255, description="Its image; empty if tierbench does not choose it.")
+    name: str = Field(max_length=63, description="Name of the service in the benchmark.")
+    image: str = Field(
+        default="", max_length=255, description="Image of the service. Empty if tierbench does not choose it."
+    )
     image_id: str = Field(
         default="",
         max_length=512,
-        description="What this image was, by its digest, as the node's runtime tells it; empty where it does not.",
+        description="Digest of the image, as the container runtime of the node reports it. Empty if the runtime does "
+        "not.",
     )
     settings: dict[str, Annotated[str, Field(max_length=63)]] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 32},
-        description="What was set on purpose, by the names that the service has for it, and the limits of its "
-        "container, a LimitRange's included.",
+        description="Settings that tierbench chose, by the names that the service has for them, and the limits of its "
+        "container, including those of a LimitRange.",
     )
 
 
 class Alternation(Model):
-    """Cases whose trials alternated: what drifts meanwhile, as the load of a network does, falls on all of them."""
+    """Cases whose trials alternated. A drift, such as that of the network load, affects all of them alike."""
 
-    cases: tuple[int, ...] = Field(max_length=256, description="Their numbers in the matrix, this one's included.")
-    seed: int = Field(ge=0, description="With the run and the first number, of their order within each repetition.")
+    cases: tuple[int, ...] = Field(max_length=256, description="Numbers of the cases, including this one.")
+    seed: int = Field(
+        ge=0, description="Seed of the order within each repetition, together with the run and the first number."
+    )
 
 
 class ResultSpec(Model):
-    """Which case of which run this is."""
+    """The case and run that a result is about."""
 
-    benchmark: BenchmarkReference = Field(description="The benchmark that it belongs to.")
-    run: int = Field(ge=1, description="The run.")
+    benchmark: BenchmarkReference = Field(description="The benchmark that the result belongs to.")
+    run: int = Field(ge=1, description="Number of the run.")
     case: int = Field(
         ge=1,
-        description="The case's number in the benchmark's matrix, the same in every run; those of refinements follow.",
+        description="Number of the case, the same in every run. The cases of refinements have the numbers after those "
+        "of the spec.",
     )
     levels: dict[str, Level] = Field(
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
@@ -90,32 +96,33 @@ class ResultSpec(Model):
     conditions: dict[str, Level] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 24, "default": {}},
-        description="What held in every case of the benchmark and is no factor: pacing, load, window, retries, access. "
-        "Results that differ in it are not alike, and never taken together.",
+        description="Settings that held in every case of the benchmark and are not factors, such as pacing, load, "
+        "window, retries and access. Results that differ in them are never combined.",
     )
-    server: NodeFacts = Field(description="Where the service ran.")
-    client: NodeFacts = Field(description="Where its user ran; of several nodes, the first.")
+    server: NodeFacts = Field(description="Node of the service.")
+    client: NodeFacts = Field(description="Node of the client. Of several clients, that of the first.")
     clients: tuple[NodeFacts, ...] = Field(
-        default=(), max_length=16, description="Where each client ran, of several that measure at once."
+        default=(), max_length=16, description="Nodes of all clients, if several measure at the same time."
     )
     networks: tuple[NodeNetwork, ...] = Field(
         default=(),
         max_length=32,
-        description="The network that it ran on: between the server's node and each client's, as the preflight "
-        "found it before the first case.",
+        description="The network between the nodes of the server and each client, as the preflight measured it before "
+        "the first case.",
     )
-    service: ServiceFacts | None = Field(default=None, description="How it was set up, where that can be chosen.")
+    service: ServiceFacts | None = Field(default=None, description="How the service was set up, if that can be chosen.")
     alternation: Alternation | None = Field(
-        default=None, description="Which cases it was measured with, trial by trial, if with any."
+        default=None, description="The cases whose trials alternated with those of this one."
     )
-    trials: int = Field(ge=1, description="Trials that count, once complete.")
+    trials: int = Field(ge=1, description="Number of trials that count, once the case is complete.")
     passes: int = Field(
         default=1,
         ge=1,
-        description="Passes that they are shared among, as even as can be: between two of them other servers were up.",
+        description="Number of passes that share the trials as evenly as possible. Other servers were up between two "
+        "passes.",
     )
-    warmup: int = Field(default=0, ge=0, description="Trials before them that do not.")
-    trim: Trim | None = Field(default=None, description="What is left out of its statistics, if anything is.")
+    warmup: int = Field(default=0, ge=0, description="Number of warm-up trials.")
+    trim: Trim | None = Field(default=None, description="The trials that are left out of the statistics.")
 
 
 class ResultPhase(StrEnum):
@@ -127,48 +134,58 @@ class ResultPhase(StrEnum):
 
 
 class Statistic(Model):
-    """A quantity over the good trials of a case, in the unit that its name ends with."""
+    """A quantity over the good trials of a case, in the unit at the end of its name."""
 
-    count: Count = Field(description="Trials that it is computed from.")
+    count: Count = Field(description="Number of trials of this statistic.")
     mean: int = Field(json_schema_extra={"format": "int64"}, description="Arithmetic mean.")
-    standard_deviation: Count | None = Field(default=None, description="Of the sample (n - 1); absent with one trial.")
-    minimum: int = Field(json_schema_extra={"format": "int64"}, description="The smallest.")
-    maximum: int = Field(json_schema_extra={"format": "int64"}, description="The largest.")
+    standard_deviation: Count | None = Field(
+        default=None, description="Standard deviation of the sample (n - 1). Absent with one trial."
+    )
+    minimum: int = Field(json_schema_extra={"format": "int64"}, description="The smallest value.")
+    maximum: int = Field(json_schema_extra={"format": "int64"}, description="The largest value.")
     p50: int = Field(json_schema_extra={"format": "int64"}, description="Median.")
     p90: int = Field(json_schema_extra={"format": "int64"}, description="90th percentile.")
     p99: int = Field(json_schema_extra={"format": "int64"}, description="99th percentile.")
     confidence_low: int | None = Field(
         default=None,
         json_schema_extra={"format": "int64"},
-        description="Lower end of the 95 % confidence interval of the mean (Student's t); absent with one trial.",
+        description="Lower end of the 95% confidence interval of the mean (Student's t). Absent with one trial.",
     )
     confidence_high: int | None = Field(
-        default=None, json_schema_extra={"format": "int64"}, description="Upper end of it."
+        default=None,
+        json_schema_extra={"format": "int64"},
+        description="Upper end of the 95% confidence interval of the mean.",
     )
 
 
 class MessageCounts(Model):
-    """What became of messages, over all counted trials. sent = received + lost; absent is what nobody received."""
+    """Counts of messages over all counted trials. sent = received + lost. Without subscribers, the fields about
+    receiving are absent."""
 
     sent: Count = Field(default=0, description="Messages sent, each counted once.")
-    received: Count | None = Field(default=None, description="Of these, those that were received.")
-    lost: Count | None = Field(default=None, description="Of these, those that were not.")
-    acknowledged: Count = Field(default=0, description="Of these, those that the broker acknowledged.")
-    acknowledged_lost: Count | None = Field(default=None, description="Acknowledged by the broker, and never received.")
+    received: Count | None = Field(default=None, description="Sent messages that were received.")
+    lost: Count | None = Field(default=None, description="Sent messages that were not received.")
+    acknowledged: Count = Field(default=0, description="Sent messages that the broker acknowledged.")
+    acknowledged_lost: Count | None = Field(
+        default=None, description="Messages that the broker acknowledged and that never arrived."
+    )
     duplicated: Count | None = Field(default=None, description="Further copies received.")
-    out_of_order: Count | None = Field(default=None, description="Received after one that was sent later.")
-    late_sends: Count = Field(default=0, description="Sent later than intended.")
-    unsent: Count = Field(default=0, description="Due before the end of a load, and not sent: in none of the others.")
+    out_of_order: Count | None = Field(default=None, description="Messages received after one that was sent later.")
+    late_sends: Count = Field(default=0, description="Messages sent later than intended.")
+    unsent: Count = Field(
+        default=0,
+        description="Messages that were due before the end of a load and were not sent. No other field counts them.",
+    )
     discarded: Count = Field(
         default=0,
-        description="Received, or without subscribers acknowledged, before the steady state: left out of the "
-        "distributions, and of nothing else.",
+        description="Messages received, or without subscribers acknowledged, before the steady state. Only the "
+        "distributions leave them out.",
     )
-    reconnects: Count = Field(default=0, description="Connections made anew.")
+    reconnects: Count = Field(default=0, description="Connections that were established again.")
 
 
 class Spread(Model):
-    """A trial's distribution in a few numbers, nanoseconds."""
+    """A trial's distribution as a few numbers in nanoseconds."""
 
     mean: Count = Field(description="Arithmetic mean.")
     p50: Count = Field(description="Median.")
@@ -177,101 +194,112 @@ class Spread(Model):
 
 
 class Counts(Model):
-    """What happened, over all counted trials."""
+    """Events over all counted trials."""
 
-    completed: Count = Field(default=0, description="Trials that ended with everything asked for.")
-    failed: Count = Field(default=0, description="Trials that did not; they stand outside every statistic.")
+    completed: Count = Field(default=0, description="Good trials: those that ended with everything that was asked for.")
+    failed: Count = Field(default=0, description="Failed trials. No statistic contains them.")
     retries: Count = Field(default=0, description="Retries of all counted trials.")
     retry_causes: dict[str, Count] = Field(
-        default_factory=dict, json_schema_extra={"maxProperties": 16}, description="The same by cause, zeros left out."
+        default_factory=dict, json_schema_extra={"maxProperties": 16}, description="Retries by cause, without zeros."
     )
-    errors: Count = Field(default=0, description="Operations that did not succeed.")
-    messages: MessageCounts | None = Field(default=None, description="Of brokers: what became of messages.")
+    errors: Count = Field(default=0, description="Operations that failed.")
+    messages: MessageCounts | None = Field(default=None, description="Broker: counts of messages.")
     interruptions: Count = Field(
-        default=0, description="How often the client was lost in mid-case and a new one went on with the next trial."
+        default=0,
+        description="How often the client was lost during the case, and a new one continued with the next trial.",
     )
 
 
 class Note(Model):
-    """Something to know about the numbers."""
+    """A remark on the numbers."""
 
-    reason: Reason = Field(description="One CamelCase word.")
-    message: str = Field(max_length=512, description="The same for a person.")
+    reason: Reason = Field(description="Reason as one CamelCase word.")
+    message: str = Field(max_length=512, description="Details for a person.")
 
 
 class Missing(Model):
-    """Trials that were to count and were not run."""
+    """Trials that were planned and did not run."""
 
-    trials: int = Field(ge=1, description="How many.")
-    reason: Reason = Field(description="Why, as one CamelCase word; TimedOut if slow ones were cut off.")
-    message: str = Field(max_length=512, description="The same for a person.")
+    trials: int = Field(ge=1, description="Number of these trials.")
+    reason: Reason = Field(
+        description="Why they did not run, as one CamelCase word. TimedOut if slow ones were cut off."
+    )
+    message: str = Field(max_length=512, description="Details for a person.")
 
 
 class Display(Model):
     """The numbers as `kubectl get` shows them."""
 
     case: str = Field(default="", max_length=128, description="The levels that vary, in words.")
-    mean: str = Field(default="", max_length=32, description="Mean of the benchmark's main quantity, with unit.")
-    p99: str = Field(default="", max_length=32, description="Its 99th percentile.")
-    throughput: str = Field(default="", max_length=32, description="Mean throughput, with unit.")
+    mean: str = Field(
+        default="", max_length=32, description="Mean of the main quantity of the benchmark, with its unit."
+    )
+    p99: str = Field(default="", max_length=32, description="99th percentile of the main quantity, with its unit.")
+    throughput: str = Field(default="", max_length=32, description="Mean throughput, with its unit.")
     valid: str = Field(default="", max_length=128, description="Yes, or the first reason why not.")
 
 
 class ResultTrial(TrialFields, OpenModel):
-    """A trial that is kept."""
+    """A trial in a result."""
 
-    attempt: int = Field(default=1, ge=1, description="Which client of the case in its pass ran it.")
+    attempt: int = Field(
+        default=1, ge=1, description="Which client of the case in its pass ran the trial, counted from 1."
+    )
     round_trip: Spread | None = Field(
-        default=None, description="The trial's round trips: of messages through a broker, or of echo requests."
+        default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."
     )
     acknowledge: Spread | None = Field(
-        default=None, description="The times to the broker's acknowledgements, of deliveries that have them."
+        default=None, description="Times to the acknowledgement by the broker, if the delivery has one."
     )
     pair_fairness_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Of several pairs: Jain's index of their rates."
+        default=None, description="Jain's index of the rates of the pairs, if there are several."
     )
 
 
 class ResultStatus(OpenModel):
-    """What was measured. Once the phase is Measured or Failed, nothing of it can change."""
+    """What was measured. It cannot change after the phase is Measured or Failed."""
 
     phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")
-    reason: str = Field(default="", max_length=63, description="Why it failed, as one CamelCase word.")
-    message: str = Field(default="", max_length=1024, description="The same for a person, and what to do next.")
+    reason: str = Field(default="", max_length=63, description="Why the case failed, as one CamelCase word.")
+    message: str = Field(default="", max_length=1024, description="Details for a person, and what to do next.")
     completion_time: str | None = Field(
-        default=None, json_schema_extra={"format": "date-time"}, description="When it ended."
+        default=None, json_schema_extra={"format": "date-time"}, description="When the case ended."
     )
     trials: tuple[ResultTrial, ...] = Field(
-        default=(), max_length=35, description="Every trial, warm-up ones included, by number."
+        default=(), max_length=35, description="All trials by number, including warm-up trials."
     )
-    missing: Missing | None = Field(default=None, description="What was not run, of a case that ended early.")
-    counts: Counts = Field(default=Counts(), description="What happened, over all counted trials.")
+    missing: Missing | None = Field(default=None, description="What did not run, if the case ended early.")
+    counts: Counts = Field(default=Counts(), description="Events over all counted trials.")
     statistics: dict[str, Statistic] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 64},
-        description="Quantities over the good trials that were not trimmed, by name; each name ends with its unit.",
+        description="Quantities over the good trials that were not trimmed, by name. Each name ends with its unit.",
     )
     untrimmed: dict[str, Statistic] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 64},
-        description="The same over all good trials, where some were trimmed.",
+        description="The same quantities over all good trials, if some were trimmed.",
     )
-    distributions: Distributions = Field(default=Distributions(), description="Merged over the good trials.")
+    distributions: Distributions = Field(
+        default=Distributions(), description="Distributions, merged over the good trials."
+    )
     pair_shares: PairShares | None = Field(
-        default=None, description="Of brokers: what each pair had, summed over the good trials, however many those are."
+        default=None, description="Broker: what each pair got, summed over the good trials."
     )
     valid: bool | None = Field(
-        default=None, description="Whether nothing is known that could have spoiled the numbers."
+        default=None, description="Whether nothing is known that may have distorted the numbers."
     )
-    invalid: tuple[Note, ...] = Field(default=(), max_length=16, description="What could have spoiled them.")
-    facts: tuple[Note, ...] = Field(default=(), max_length=16, description="What explains them, and spoils nothing.")
+    invalid: tuple[Note, ...] = Field(default=(), max_length=16, description="What may have distorted the numbers.")
+    facts: tuple[Note, ...] = Field(
+        default=(), max_length=16, description="What explains the numbers without distorting them."
+    )
     engine: Engine | None = Field(default=None, description="The program that made the load.")
     display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
-    stored_bytes: Count = Field(default=0, description="What this and its trace take, as JSON.")
+    stored_bytes: Count = Field(default=0, description="Size of this object and its trace as JSON.")
 
     @field_serializer("trials")
     def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:
-        """Fields that say nothing are left out, so that 35 trials stay within 32 KiB."""
+        """Leaves out fields that have their default, so that 35 trials need at most 32 KiB."""
         return [
             trial.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True) for trial in trials
         ]
@@ -309,7 +337,7 @@ class BenchmarkResult(Resource):
             Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="BenchmarkResult is what one case of one run measured: every trial, and what they say together.",
+        description="BenchmarkResult is what one case of one run measured: every trial, and the statistics over them.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (_SEALED,)
@@ -320,26 +348,26 @@ class BenchmarkResult(Resource):
 
 
 class TrialTrace(Trace):
-    """The trace of one side in one trial."""
+    """The trace of one sender in one trial."""
 
-    trial: int = Field(ge=1, le=1000, description="The trial, by its number in the result.")
-    warmup: bool = Field(default=False, description="Whether it is one that is not counted.")
+    trial: int = Field(ge=1, le=1000, description="Number of the trial in the result.")
+    warmup: bool = Field(default=False, description="Whether this is a warm-up trial.")
 
 
 class TraceSpec(Model):
-    """Which case of which run this is of. Its result has the same name."""
+    """The case and run that a trace is about. Its result has the same name."""
 
-    benchmark: BenchmarkReference = Field(description="The benchmark that it belongs to.")
-    run: int = Field(ge=1, description="The run.")
-    case: int = Field(ge=1, description="The case's number in the benchmark's matrix.")
+    benchmark: BenchmarkReference = Field(description="The benchmark that the trace belongs to.")
+    run: int = Field(ge=1, description="Number of the run.")
+    case: int = Field(ge=1, description="Number of the case.")
 
 
 class TraceStatus(Model):
     """What was sampled."""
 
-    trials: int = Field(default=0, ge=0, description="Trials that there are traces of.")
-    left_out: int = Field(default=0, ge=0, description="Trials whose traces were more than 256 KiB could hold.")
-    traces: tuple[TrialTrace, ...] = Field(default=(), max_length=1024, description="By trial, then by client.")
+    trials: int = Field(default=0, ge=0, description="Number of trials with a trace.")
+    left_out: int = Field(default=0, ge=0, description="Number of trials whose traces did not fit into 256 KiB.")
+    traces: tuple[TrialTrace, ...] = Field(default=(), max_length=1024, description="Traces by trial, then by client.")
 
 
 class BenchmarkTrace(Resource):
@@ -357,8 +385,8 @@ class BenchmarkTrace(Resource):
             Column("Trials", ".status.trials", "integer"),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="BenchmarkTrace is TCP over time in the trials of one case, at most 256 KiB of it: the result of "
-        "the same name says what was measured. It is read when a report is drawn, and never watched.",
+        description="BenchmarkTrace is TCP over time in the trials of one case, up to 256 KiB. The result of the same "
+        "name has the measurements. Reports read it, and nothing watches it.",
     )
 
     spec: TraceSpec

@@ -1,4 +1,4 @@
-"""How and when a benchmark runs: order, passes, timeouts, trimming, schedule, and the constraints on its results."""
+"""How and when a benchmark runs: order, passes, timeouts, preflight, trimming, schedule, and constraints on results."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -15,193 +15,224 @@ _SCHEDULE = matching(
 )
 _TIME_ZONE = matching(
     r"^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+)*$",
-    "is not the name of a time zone: write one of the IANA database, as in Europe/Berlin, or UTC",
+    "is not the name of a time zone: write a name from the IANA database, as in Europe/Berlin, or UTC",
 )
 MAXIMUM_CASES: Final = 1000
 MAXIMUM_HISTORY: Final = 50
 MAXIMUM_REFINED: Final = 128
-REFINABLE: Final = frozenset({"fileSize", "payloadSize"})
-"""The factors of which a run may take levels in between."""
-ZONE_OF_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone goes with schedule: give both")
+TIME_ZONE_NEEDS_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone needs schedule: set both")
 
 
 class OrderType(StrEnum):
-    """In which order cases run."""
+    """The order in which levels are measured."""
 
     SEQUENTIAL = "Sequential"
     RANDOM = "Random"
 
 
 class Order(Model):
-    """In which order levels are measured; within each the trials of the servers alternate, in random order. Servers
-    that cannot be up at once take turns in whole passes."""
+    """The order in which levels are measured.
+
+    Within a level, trials alternate between servers in random order. Servers that cannot be up at the same time are
+    measured in turn, in whole passes.
+    """
 
     type: OrderType = Field(
         default=OrderType.SEQUENTIAL,
-        description="Sequential as the spec lists them; Random shuffles them, and servers that are not up at once.",
+        description="Sequential: as the spec lists them. Random: levels are shuffled, and so are servers that cannot "
+        "be up at the same time.",
     )
     seed: int = Field(
         default=0,
         ge=0,
         le=2**31 - 1,
-        description="Of both orders: one seed gives one order of levels, and one of servers in each repetition.",
+        description="Seed of both random orders: that of the levels, and that of the servers within each repetition.",
     )
     passes: int = Field(
         default=2,
         ge=1,
         le=10,
-        description="Where servers cannot be up at once, the repetitions are shared among so many passes over them, "
-        "forwards and backwards in turn: with an even number a steady drift falls on all alike. Each pass sets every "
-        "server up anew.",
+        description="Number of passes over servers that cannot be up at the same time. The repetitions are shared "
+        "among the passes, and every other pass runs backwards. With an even number, a steady drift affects all "
+        "servers alike. Each pass deploys every server again.",
     )
 
 
-def shares(trials: int, passes: int) -> tuple[range, ...]:
-    """The numbers of the trials of each pass, one after the other; none has more than the first."""
+def trials_of_passes(trials: int, passes: int) -> tuple[range, ...]:
+    """Returns the numbers of the trials of each pass. No pass has more than the first."""
     bounds = [-(-trials * number // passes) + 1 for number in range(passes + 1)]
     return tuple(map(range, bounds, bounds[1:]))
 
 
 class Timeouts(Model):
-    """How long a step may take before its cases are marked failed."""
+    """How long a step can take before its cases fail."""
 
     scheduling_seconds: int = Field(
-        default=60, ge=5, le=3600, description="Until nodes of a class are found and a pod has its node."
+        default=60, ge=5, le=3600, description="Time to find nodes of a class, and to schedule a pod."
     )
     node_not_ready_seconds: int = Field(
         default=120,
         ge=5,
         le=3600,
-        description="That a node in use may be NotReady, as after an outage of the API server, before it is given up.",
+        description="How long a node in use can be NotReady, as after an outage of the API server, before its cases "
+        "fail.",
     )
     server_ready_seconds: int = Field(
-        default=1800, ge=10, le=86400, description="Until the server is ready, the preparation of its data included."
+        default=1800,
+        ge=10,
+        le=86400,
+        description="Time until a server is ready, including the preparation of its data.",
     )
     trial_seconds: int = Field(
         default=1800,
         ge=1,
         le=86400,
-        description="A trial. Of file transfers each one: it has failed when it takes longer, and the next one is run. "
-        "Of other kinds on average over those of a case.",
+        description="Time per trial. A file transfer that takes longer fails, and the next trial starts. For other "
+        "kinds it is the mean over the trials of a case.",
     )
 
 
 Repetitions = Annotated[
     int,
-    Field(ge=1, le=30, description="Trials of each case that count. From 10 on, intervals mean something."),
+    Field(
+        ge=1,
+        le=30,
+        description="Number of trials per case that count. Use at least 10 for useful confidence intervals.",
+    ),
 ]
 
 
-Warmup = Annotated[int, Field(ge=0, le=5, description="Trials before them that are run, shown and never counted.")]
+Warmup = Annotated[
+    int, Field(ge=0, le=5, description="Number of trials before these. They are shown, and no statistic contains them.")
+]
+
+
+class Ping(Model):
+    """Echo requests before the load of each trial, while the network is idle."""
+
+    count: int = Field(default=10, ge=0, le=1000, description="Number of requests; 0 for none.")
+    interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="Time between two requests.")
+    size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload per request, as ping counts them.")
+
+
+class Preflight(Model):
+    """How the network between two nodes is measured before the first case."""
+
+    duration_seconds: int = Field(default=3, ge=1, le=60, description="How long TCP sends in each direction.")
+    ping: Ping = Field(default=Ping(), description="Echo requests before the load.")
 
 
 class TrimBy(StrEnum):
-    """Whose lowest and highest are left out."""
+    """Whose lowest and highest trials are left out."""
 
     TOTAL = "Total"
     CLIENT = "Client"
 
 
 class Trim(Model):
-    """How many of the good trials of a case are left out of its statistics, by what the kind is read by first."""
+    """How many good trials of a case are left out of its statistics, by the main quantity of the kind."""
 
-    lowest: int = Field(default=0, ge=0, le=10, description="The lowest so many.")
-    highest: int = Field(default=0, ge=0, le=10, description="The highest so many.")
+    lowest: int = Field(default=0, ge=0, le=10, description="Number of lowest trials to leave out.")
+    highest: int = Field(default=0, ge=0, le=10, description="Number of highest trials to leave out.")
     by: TrimBy = Field(
         default=TrimBy.TOTAL,
-        description="Total: trials are left out of everything, by what all clients had together. Client: of each of "
-        "several clients that measure at once its own lowest and highest are left out of its rate alone.",
+        description="Total: leaves trials out of all statistics, by the total of all clients. Client: leaves out the "
+        "lowest and highest trials of each client that measures at the same time, of its own rate only.",
     )
 
 
-FITTING_TRIM: Final = Rule(
-    "self.trim.lowest + self.trim.highest < self.repetitions",
-    "trim leaves no trial: raise repetitions above trim.lowest and trim.highest together",
-)
-TRIM_BY_CLIENT: Final = Rule(
-    "self.trim.by != 'Client' || self.clients.together.all(t, t == 'AllAtOnce')",
-    "trim.by: Client is of clients that measure at once: write clients.together: [AllAtOnce], or take trim.by out",
-)
-
-
 class Refine(Model):
-    """How closely it is measured where another server class comes ahead."""
+    """How closely a run measures where another server class takes the lead."""
 
     within_percent: int = Field(
         default=25,
         ge=1,
         le=1000,
-        description="Between two sizes that are further apart than this, their middle is measured, too.",
+        description="Measures the middle of two sizes that differ by more than this.",
     )
     maximum_cases: int = Field(
-        default=MAXIMUM_REFINED // 2, ge=2, le=MAXIMUM_REFINED, description="Cases that a run may get by it."
+        default=MAXIMUM_REFINED // 2,
+        ge=2,
+        le=MAXIMUM_REFINED,
+        description="Maximum number of cases that are added to a run.",
     )
 
 
 class Constraints(Model):
-    """Each holds at every level that it is asked of."""
+    """Criteria for the measured numbers. Each one applies to every level."""
 
     maximum_mean_milliseconds: int | None = Field(
-        default=None, ge=1, le=86400000, description="Of the mean time that the kind is read by."
+        default=None,
+        ge=1,
+        le=86400000,
+        description="Maximum mean time: of a transfer, a round trip or an echo request.",
     )
     maximum_p99_milliseconds: int | None = Field(
         default=None,
         ge=1,
         le=86400000,
-        description="Of the 99th percentile of that time, judged by its 95 % interval: kept to, broken, or not known.",
+        description="Maximum 99th percentile of this time, judged by its 95% confidence interval: met, not met, or "
+        "inconclusive.",
     )
-    minimum_bytes_per_second: Size | None = Field(default=None, description="Of the mean throughput.")
-    minimum_messages_per_second: int | None = Field(default=None, ge=1, le=10**9, description="Of it, in messages.")
+    minimum_bytes_per_second: Size | None = Field(default=None, description="Minimum mean throughput.")
+    minimum_messages_per_second: int | None = Field(
+        default=None, ge=1, le=10**9, description="Minimum mean throughput in messages."
+    )
     maximum_retries: int | None = Field(
         default=None,
         ge=0,
         le=10**9,
-        description="Retries a trial, on average over the counted trials of a level; 0: none at all.",
+        description="Maximum number of retries per trial, as the mean over the counted trials of a level. 0 allows "
+        "none.",
     )
 
 
 class RunPolicy(Model):
-    """When the benchmark runs, and what its runs are held to. The one part of a spec that can change."""
+    """Schedule, retention and pass criteria. This is the only part of a spec that can change."""
 
     suspend: bool = Field(
-        default=False, description="True stops after what is measured already; false goes on with the next trial."
+        default=False,
+        description="True stops the run and keeps what was measured. False continues it with the next trial.",
     )
     rerun: str | None = Field(
-        default=None, max_length=63, description="A new value starts a new run once the one under way has ended."
+        default=None, max_length=63, description="A new value starts a new run after the current one."
     )
     schedule: Annotated[str, Field(min_length=9, max_length=128, json_schema_extra=rules(_SCHEDULE))] | None = Field(
         default=None,
-        description="Starts further runs, in cron's five fields; the first starts at once. A time at which a run is "
-        "under way is passed over; of those missed while the operator was away, one is made up for.",
+        description="Starts further runs, in cron's five fields; the first run starts at once. A time during a run is "
+        "skipped. If the operator misses several times, it makes up for one.",
     )
     time_zone: Annotated[str, Field(min_length=1, max_length=64, json_schema_extra=rules(_TIME_ZONE))] | None = Field(
-        default=None, description="Of the schedule, as the IANA database names it; UTC if there is none."
+        default=None, description="Time zone of the schedule from the IANA database. The default is UTC."
     )
     history: int = Field(
-        default=5, ge=1, le=MAXIMUM_HISTORY, description="How many runs are kept, the newest included."
+        default=5, ge=1, le=MAXIMUM_HISTORY, description="Number of runs to keep, including the newest."
     )
     baseline_run: int | None = Field(
         default=None,
         ge=1,
         le=2**31 - 1,
-        description="A run that is kept, and that every later one is compared with, beside the one before it.",
+        description="Number of a run that is kept. Every later run is compared with it, in addition to the run before.",
     )
     tolerance_percent: int = Field(
-        default=5, ge=0, le=1000, description="How much worse a run may be before the benchmark is Regressed."
+        default=5,
+        ge=0,
+        le=1000,
+        description="How much worse a run can be than the one it is compared with before the benchmark is Regressed.",
     )
     constraints: Constraints = Field(
-        default=Constraints(), description="What every case must keep to: then the benchmark has Passed, else not."
+        default=Constraints(),
+        description="Criteria that every case must meet. The condition Passed says whether they do.",
     )
     refine: Refine | None = Field(
         default=None,
-        description="Once all is measured, measures between the sizes where another server class comes ahead, again "
-        "and again at the middle, until it is known as closely as asked. Of sizes of files and payloads; write {} for "
-        "within 25 %.",
+        description="After all cases, measures further sizes of files or payloads where another server class takes the "
+        "lead. Each step measures the middle, until the crossover is known within withinPercent. {} means within 25%.",
     )
     ttl_seconds: int | None = Field(
         default=None,
         ge=600,
         le=31536000,
-        description="The benchmark and its results are deleted this long after it ended. "
-        "At least 600, or no scrape would ever see the results.",
+        description="Deletes the benchmark and its results this long after it ended. The minimum of 600 lets "
+        "Prometheus scrape the results.",
     )

@@ -1,4 +1,4 @@
-"""The types of objects, and their JSON Schema: in the plain form that all generators start from, and structural."""
+"""The models of all kinds of object, and their JSON Schemas: simplified for all generators, and structural for CRDs."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final
@@ -18,7 +18,7 @@ _VALIDATIONS: Final = "x-kubernetes-validations"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _INT32_MAXIMUM: Final = 2**31 - 1
-_OPEN: Final = ("additionalProperties", True)  # models keep what is stored of newer versions; a definition names all
+_OPEN: Final = ("additionalProperties", True)  # models keep unknown fields, a CRD does not
 _MUTABLE: Final = "runPolicy"
 
 
@@ -27,8 +27,9 @@ def resource_types() -> tuple[type[Resource], ...]:
     return (NodeClass, *BENCHMARKS.values(), BenchmarkResult, BenchmarkTrace, PlacementAdvice)
 
 
-def plain(schema: Schema) -> Schema:
-    """Without titles, without null (a field is there or is not), constants as enums of one."""
+def simplify(schema: Schema) -> Schema:
+    """Returns a schema without titles and null, with constants as enums of one value. A field that is null is
+    absent."""
     schema = {keyword: value for keyword, value in schema.items() if keyword != "title"}
     options = schema.get("anyOf", ())
     if {"type": "null"} in options:
@@ -41,22 +42,22 @@ def plain(schema: Schema) -> Schema:
         schema["default"] = without_null(schema["default"])
         if schema["default"] is None:
             del schema["default"]
-    return each_child(schema, plain)
+    return each_child(schema, simplify)
 
 
-def inlined(schema: Schema, definitions: Schema) -> Schema:
-    """Without references. What stands beside a reference wins over what it refers to."""
+def inline_references(schema: Schema, definitions: Schema) -> Schema:
+    """Returns a schema without references. Keywords next to a reference override those of its target."""
     if "$ref" in schema:
         target = definitions[schema["$ref"].removeprefix(_DEFINITIONS)]
         schema = target | {keyword: value for keyword, value in schema.items() if keyword != "$ref"}
     return each_child(
         {keyword: value for keyword, value in schema.items() if keyword != "$defs"},
-        lambda child: inlined(child, definitions),
+        lambda child: inline_references(child, definitions),
     )
 
 
 def each_child(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """A copy in which every schema directly below has been changed."""
+    """Returns a copy of a schema with `change` applied to every schema directly below it."""
     schema = dict(schema)
     for group in ("properties", "$defs"):
         if group in schema:
@@ -68,7 +69,8 @@ def each_child(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
 
 
 def element(schema: Schema) -> tuple[Schema, str]:
-    """The schema of what a list or a map holds and how that is written in a path; else `schema` itself."""
+    """Returns the schema of the items of a list or map, and their notation in a path. Returns any other schema as it
+    is."""
     if "items" in schema:
         return schema["items"], "[]"
     if isinstance(schema.get("additionalProperties"), dict):
@@ -77,19 +79,19 @@ def element(schema: Schema) -> tuple[Schema, str]:
 
 
 def without_null(value: Any) -> Any:
-    """A JSON value without the members of objects that are null."""
+    """Returns a JSON value without object members that are null."""
     if isinstance(value, dict):
         return {name: without_null(member) for name, member in value.items() if member is not None}
     return value
 
 
 def object_schema(model: type[Resource]) -> Schema:
-    """The structural schema of a whole object.
+    """Returns the structural schema of an object.
 
-    A status bears no defaults: what it does not say is not known.
+    A status has no defaults: a field that is absent is not known.
     """
     generated = model.model_json_schema(by_alias=True)
-    properties = inlined(plain(generated), plain(generated)["$defs"])["properties"]
+    properties = inline_references(simplify(generated), simplify(generated)["$defs"])["properties"]
     spec, status = _structural(properties["spec"]), _without_defaults(_structural(properties["status"]))
     if issubclass(model, Benchmark):
         spec = _frozen(spec)
@@ -108,18 +110,19 @@ def object_schema(model: type[Resource]) -> Schema:
     return _with_rules(schema, *model.RULES)
 
 
-def placed_rules(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """Every CEL rule at and below `path`, with the path that it stands at, as in spec.servers.nodeClasses[]."""
+def rules_with_paths(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yields every CEL rule at and below `path`, with its path, as in spec.servers.nodeClasses[]."""
     yield from ((path, rule) for rule in schema.get(_VALIDATIONS, ()))
     for name, child in schema.get("properties", {}).items():
-        yield from placed_rules(f"{path}.{name}" if path else name, child)
+        yield from rules_with_paths(f"{path}.{name}" if path else name, child)
     inner, suffix = element(schema)
     if inner is not schema:
-        yield from placed_rules(path + suffix, inner)
+        yield from rules_with_paths(path + suffix, inner)
 
 
 def _structural(schema: Schema) -> Schema:
-    """As apiextensions/v1 takes it: list types and integer formats spelled out, int-or-string without a type."""
+    """Returns a schema as apiextensions/v1 expects it: with list types and integer formats, and int-or-string without a
+    type."""
     schema = {keyword: value for keyword, value in schema.items() if (keyword, value) != _OPEN}
     if schema.get(_INT_OR_STRING):
         del schema["type"]
@@ -143,9 +146,9 @@ def _with_rules(schema: Schema, *rules: Rule) -> Schema:
 
 
 def _frozen(spec: Schema) -> Schema:
-    """A spec of which nothing but the run policy can change once the object exists.
+    """Returns the schema of a spec in which only the run policy can change.
 
-    A rule on a field holds only while the field is there, so fields that may be absent need one above them as well.
+    A rule on a field applies only while the field is present. So optional fields also need a rule on their parent.
     """
     properties = {
         name: schema if name == _MUTABLE else _with_rules(schema, IMMUTABLE)

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
 from tierbench.advice.workload import workload_items
-from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, Ranked, Verdict
+from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, RankedAlternative, Verdict
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import (
     Dimension,
@@ -289,7 +289,7 @@ def _grid(status: PlacementAdviceStatus) -> Grid:
     return grid
 
 
-def _value(quantity: str, item: Ranked) -> str:
+def _value(quantity: str, item: RankedAlternative) -> str:
     if item.value is None or item.confidence_low is None or item.confidence_high is None:
         return show(quantity, item.value)
     return show_interval(quantity, item.value, item.confidence_low, item.confidence_high)

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tierbench.workloads.networking import SERVER_NAME
-from tierbench.workloads.pods import KEY, PIN, TOKEN
+from tierbench.workloads.pods import AGENT_KEY, AGENT_PIN, AGENT_TOKEN
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)
@@ -39,9 +39,9 @@ def _agent() -> dict[str, bytes]:
     key = ec.generate_private_key(ec.SECP256R1())
     public = key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return {
-        TOKEN: secrets.token_urlsafe(32).encode(),
-        KEY: key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
-        PIN: b"sha256//" + b64encode(hashlib.sha256(public).digest()),
+        AGENT_TOKEN: secrets.token_urlsafe(32).encode(),
+        AGENT_KEY: key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
+        AGENT_PIN: b"sha256//" + b64encode(hashlib.sha256(public).digest()),
     }
 
 

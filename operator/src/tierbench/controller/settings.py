@@ -125,7 +125,7 @@ def _pull_policies(text: str) -> dict[str, str]:
 
 def _policy(environment: Mapping[str, str]) -> Policy:
     policy, api_server = _values(Policy, "policy", environment), environment.get("KUBERNETES_SERVICE_HOST", "")
-    return policy.refusing(api_server) if api_server else policy
+    return policy.with_refused_host(api_server) if api_server else policy
 
 
 def _values(model: type[_Values], name: str, environment: Mapping[str, str]) -> _Values:

@@ -24,6 +24,7 @@ from tierbench.domain.node_classes import facts
 from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem
 from tierbench.results import aggregate
+from tierbench.results.units import factor_traits
 from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import (
     STANDALONE,
@@ -36,7 +37,7 @@ from tierbench.workloads.plan import (
     plan_blocks,
     refinement_cases,
 )
-from tierbench.workloads.pods import left
+from tierbench.workloads.pods import available_size
 from tierbench.workloads.workload import NodeSize, Role, ServerInstance
 
 
@@ -76,7 +77,7 @@ class Run:
         """The factor whose levels can be refined, if there is one."""
         workload = self.observed.workload
         factors = (factor for placement in workload.server_placements() for factor in workload.factors(placement))
-        return next((factor for factor in factors if factor.refinable), None)
+        return next((factor for factor in factors if factor_traits(factor.name).refinable), None)
 
     @cached_property
     def due(self) -> tuple[Case, ...]:
@@ -290,7 +291,7 @@ class Run:
             node=node,
             node_class=node_class.spec,
             size=self._size(placement, node),
-            measured=self.needed_nodes,
+            measured_nodes=self.needed_nodes,
             refined_levels=self._refined_levels,
             free_bytes=self.observed.quotas.free_bytes,
         )
@@ -315,7 +316,7 @@ class Run:
         """Returns the memory and disk that a server has; 0 if its node is gone."""
         found = self.observed.nodes.get(node)
         size = NodeSize() if found is None else NodeSize(found.memory_bytes, found.storage_bytes)
-        return left(self.spec.servers.resources, size) if placement.provider == STANDALONE else size
+        return available_size(self.spec.servers.resources, size) if placement.provider == STANDALONE else size
 
     def result_spec(self, case: Case) -> ResultSpec:
         """Returns the spec of the result of a case: which case of which run it is, on which nodes."""
@@ -340,7 +341,7 @@ class Run:
             trials=self.spec.repetitions,
             passes=self.passes,
             warmup=self.spec.warmup,
-            trim=self.spec.trimmed,
+            trim=self.spec.active_trim,
         )
 
     def _alternation(self, case: Case) -> Alternation | None:

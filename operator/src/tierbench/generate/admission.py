@@ -7,9 +7,9 @@ from typing import Any, Final
 from pydantic.alias_generators import to_camel
 
 from tierbench.api import policy
-from tierbench.api.benchmark import NOTHING, Benchmark
+from tierbench.api.benchmark import EMPTY_LIST, Benchmark
 from tierbench.api.model import GROUP, VERSION
-from tierbench.api.policy import EVERY_OTHER, Policy
+from tierbench.api.policy import OTHER_NAMESPACES, Policy
 from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
 
@@ -117,7 +117,7 @@ _DERIVED: Final = {
     "networks": "variables.refusedNetworks + params.spec.clusterIPs.map(a, a + (ip(a).family() == 4 ? '/32' : '/128'))",
     "allowed": "variables.allowedNetworks + variables.allowedNames",
     "classes": "request.namespace in variables.nodeClasses ? variables.nodeClasses[request.namespace]"
-    f" : '{EVERY_OTHER}' in variables.nodeClasses ? variables.nodeClasses['{EVERY_OTHER}']"
+    f" : '{OTHER_NAMESPACES}' in variables.nodeClasses ? variables.nodeClasses['{OTHER_NAMESPACES}']"
     " : variables.askedNodeClasses",
 }
 
@@ -161,7 +161,7 @@ def _policy(model: type[Benchmark]) -> str:
     """Returns the policy of a kind. It checks creations only, as the fields that it checks are immutable."""
     plural = model.KIND.plural
     rule = {"apiGroups": [GROUP], "apiVersions": [VERSION], "operations": ["CREATE"], "resources": [plural]}
-    asked = {name: expression for name, expression in asdict(model.POLICY_SUBJECT).items() if expression != NOTHING}
+    asked = {name: expression for name, expression in asdict(model.POLICY_SUBJECT).items() if expression != EMPTY_LIST}
     rules = [rule for rule in _RULES if rule.asked in asked]
     variables = {
         **{_asked(name): expression for name, expression in asked.items()},

@@ -9,7 +9,7 @@ from pydantic import Field, create_model
 
 from tierbench.api.model import GROUP, Resource
 from tierbench.api.rbac import Grant, Permission, Scope, operator_owned_resources, permissions, user_grants
-from tierbench.api.schema import Schema, inlined, plain
+from tierbench.api.schema import Schema, inline_references, simplify
 from tierbench.generate.schemas import NOTICE, WIDTH, custom_resource_definition, to_yaml
 from tierbench.generate.values import ChartValues, Program, Server, Values
 from tierbench.kinds.registry import kinds
@@ -110,8 +110,8 @@ def values_schema() -> Schema:
 
 
 def _schema(model: type[Values]) -> Schema:
-    generated = plain(model.model_json_schema(by_alias=True))
-    return inlined(generated, generated["$defs"])
+    generated = simplify(model.model_json_schema(by_alias=True))
+    return inline_references(generated, generated["$defs"])
 
 
 def _images() -> type[Values]:

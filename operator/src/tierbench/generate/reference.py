@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.api.schema import Schema, element, object_schema, placed_rules
+from tierbench.api.schema import Schema, element, object_schema, rules_with_paths
 from tierbench.generate.chart import values_schema
 from tierbench.generate.schemas import NOTICE
 
@@ -39,7 +39,7 @@ def kind_reference(model: type[Resource]) -> str:
         *(_fields_section(name, schema["properties"][name]) for name in ("spec", "status")),
     ]
     places: dict[tuple[str, str], list[str]] = {}
-    for place, rule in placed_rules("", schema):
+    for place, rule in rules_with_paths("", schema):
         places.setdefault((rule["message"], rule["rule"]), []).append(f"`{place}`" if place else "the object")
     rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
     parts += ["## Rules", "The API server refuses objects that break one of these rules.", _table(_RULE_HEADER, rules)]

@@ -9,7 +9,7 @@ from pydantic.json_schema import models_json_schema
 
 from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine, TrialStartedLine
 from tierbench.api.model import GROUP, VERSION, Column, Model, Resource
-from tierbench.api.schema import Schema, each_child, object_schema, plain
+from tierbench.api.schema import Schema, each_child, object_schema, simplify
 
 WIDTH: Final = 120
 NOTICE: Final = "Generated from operator/src/tierbench/{source}: change that, then run `make generate`."
@@ -66,7 +66,7 @@ def _printer_column(column: Column) -> dict[str, Any]:
 def contract_schema() -> str:
     """Returns the JSON Schema of the records of the contract. It allows no additional fields."""
     _, generated = models_json_schema([(model, "validation") for model in _RECORDS.values()])
-    definitions = {name: _closed(plain(schema)) for name, schema in generated["$defs"].items()}
+    definitions = {name: _closed(simplify(schema)) for name, schema in generated["$defs"].items()}
     for record, model in _RECORDS.items():
         definitions[record] = definitions.pop(model.__name__)
     document = {

@@ -1,7 +1,7 @@
-"""What a kind of benchmark is, and all that there are. Shared code asks here, and names no kind.
+"""The registry of the kinds of benchmark. Shared code asks the registry, and names no kind.
 
-This module imports nothing of tierbench, so that every package may import it: the folder of a kind is imported when
-somebody first asks for more than its name.
+This module imports nothing of tierbench at run time, so every package can import it. The registry imports the folder of
+a kind when someone first asks for more than the kind's name.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tierbench.workloads.workload import Images, Workload
 
     Rule = Callable[[ResultSpec, Sequence[ResultTrial]], Sequence[Note]]
-    """What the good trials of a case show."""
+    """A function that derives notes from the good trials of a case."""
 
 
 def _nothing(*_: object) -> tuple[()]:
@@ -61,12 +61,13 @@ def _as_given(values: Mapping[str, float], _: object) -> Mapping[str, float]:
 
 @dataclass(frozen=True)
 class FactorTraits:
-    """How the levels of a factor are read.
+    """How the levels of a factor are interpreted and shown.
 
-    `usual` is its level where nothing is said of it, `words` how a level stands among others, `phrases` how single
-    levels stand in a sentence. The levels of a factor of names are never numbers. One that is `first` stands before the
-    others of a case. A `load` is how much is asked for at once, an `amount` what one request carries. With a `sum` the
-    levels are no alternatives to one another: some are one client's, others the sum of all.
+    `usual` is the level if a result names none. `words` formats a level in a list of levels, and `phrases` single
+    levels in a sentence. With `names`, levels are never numbers. With `first`, the level comes before those of other
+    factors. A `load` is how much is requested at the same time, an `amount` is the size of one request. With `sum`,
+    some levels are about one client and others about all clients, so they are not alternatives. With `refinable`, a run
+    can measure levels between two others.
     """
 
     usual: str | None = None
@@ -77,19 +78,20 @@ class FactorTraits:
     load: bool = False
     amount: bool = False
     sum: bool = False
+    refinable: bool = False
     competing: bool = True
     """Whether one level can be better than another. UDP sends at the rate that it is given, so TCP does not compete."""
 
 
 @dataclass(frozen=True)
 class Measures:
-    """The quantities that trials give, and how they are read.
+    """The quantities of a trial, and how they are interpreted.
 
-    Of several main ones and times the first is taken that there is. `times` names for each rate the time by which its
-    amount is divided. `everything` is a trial that leaves no quantity out. `facts` explain the numbers, `invalid` is
-    what could have spoiled them. `merge` adds what only this kind merges to a trial of several clients: their lines,
-    None of those that were lost, and whether each is an echo. `counts` are fields of Counts, of the counted trials.
-    `derived` adds quantities to a trial that others have measured, by its levels.
+    Of `main` and `time`, the first one that a result has is used. `times` maps each rate to the time in its
+    denominator. `everything` is a trial that has all quantities. `facts` explain the numbers, `invalid` notes say what
+    may have distorted them. `merge` adds to a merged trial of several clients what only this kind has: it gets the
+    lines of the clients (None for a lost client), and whether each client echoes. `counts` returns fields of Counts
+    over the counted trials. `derived` adds quantities to a trial that others have published, by its levels.
     """
 
     quantities: Callable[[ResultTrial], Mapping[str, float | None]]
@@ -104,9 +106,9 @@ class Measures:
     larger_is_better: Sequence[str] = ()
     """The quantities, other than rates, of which a larger value is better."""
     distributions: Mapping[str, str] = field(default_factory=dict)
-    """The times of which a trial has many, and the fields of Distributions that keep them."""
+    """Quantities with many values per trial, and the fields of Distributions that contain these."""
     costs: Sequence[str] = ()
-    """The quantities that no answer compares, and of which the costs of factors are said all the same."""
+    """Quantities that no answer compares, but whose effects are reported."""
     facts: Rule = _nothing
     invalid: Rule = _nothing
     merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged
@@ -119,17 +121,20 @@ class Measures:
     counts: Callable[[Sequence[ResultTrial]], Mapping[str, Any]] = _no_fields
     derived: Callable[[Mapping[str, float], Mapping[str, str]], Mapping[str, float]] = _as_given
     bits_per_second: Callable[[ResultTrial, str], float | None] = _none
-    """What a trial took of the network, `up` or `down`."""
+    """Returns the bits per second that a trial sent in a direction, `up` or `down`."""
     bytes_served: Callable[[ResultTrial], float | None] = _none
-    """What a disk had to read for a trial."""
+    """Returns the bytes that a disk had to read for a trial."""
     has_traces: Callable[[BenchmarkResult], bool] = _never
-    """Whether there is a trace of the case, or was."""
+    """Returns whether the case has or had a trace."""
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What the operator exposes of a result. Factors are labels of all that results of the kind say, parameters of
-    `tierbench_result_info`; what others write into a result is no label."""
+    """What the operator exposes of a result.
+
+    `factors` are labels of all metrics of the kind, `parameters` are labels of `tierbench_result_info`. Other entries
+    of a result are not labels.
+    """
 
     factors: Sequence[str]
     parameters: Sequence[str]
@@ -147,15 +152,15 @@ class ReportSection:
 
 @dataclass(frozen=True)
 class Report:
-    """What a report shows of this kind alone: a row of cells a trial, and pictures.
+    """What a report shows only for this kind: a row of cells per trial, and figures.
 
-    `drawn` says of a quantity that `figures` show it, so that it needs no picture of its own.
+    `drawn` returns whether `figures` contain a quantity, so that it needs no other figure.
     """
 
     headings: tuple[str, ...]
     cells: Callable[[ResultTrial], tuple[str, ...]]
     retries: Callable[[ResultTrial], str | None] = _none
-    """The retries of a trial in words, where they are more than a number."""
+    """Returns the retries of a trial in words, or None if their number is enough."""
     answers: Callable[[RunResults], tuple[str, ...]] = _nothing
     """The sentences that this kind adds to the answer of a run."""
     losses: Callable[[Table], str] = _no_text
@@ -165,27 +170,29 @@ class Report:
     spreads: Mapping[str, str] = field(default_factory=dict)
     """The fields of Distributions that are drawn, with their titles."""
     other_spreads: Mapping[str, str] = field(default_factory=dict)
-    """Those that are drawn with the quantities that few readers look for."""
+    """The fields of Distributions that are drawn with less important quantities."""
     sections: Sequence[ReportSection] = ()
     """Further sections of figures."""
 
 
 @dataclass(frozen=True)
 class Probe:
-    """How a kind measures the way between two nodes before the first case of another kind."""
+    """How a kind measures the network between two nodes before the first case of another kind."""
 
     programs: str
     program: str
-    """Of these the one that measures rates."""
+    """The program that measures rates."""
     workloads: Callable[[Owner, ServiceSpec, Access, Images], tuple[Workload, ...]]
     is_known: Callable[[NodeNetwork, Case], bool]
-    """Whether the network that is known has what a case measures."""
+    """Returns whether a known network includes what a case measures."""
 
 
 @dataclass(frozen=True)
 class FirstBenchmark:
-    """What `kubectl tierbench init` proposes: a spec without its classes, how many cases it has for each pair of them,
-    and the bytes that one trial of each of these cases moves and that a server keeps on its disk."""
+    """What `kubectl tierbench init` proposes: a spec without node classes, and its size.
+
+    `cases` is per pair of classes, `bytes_moved` per trial of all these cases, `bytes_on_disk` per server.
+    """
 
     spec: Mapping[str, Any]
     cases: int
@@ -197,7 +204,7 @@ class FirstBenchmark:
 
 @dataclass(frozen=True)
 class Image:
-    """An image that a kind uses. Of a server that has `alternatives` a benchmark can name others."""
+    """An image that a kind uses. With `alternatives`, a benchmark can name further images of the server."""
 
     description: str
     alternatives: bool = False
@@ -205,10 +212,10 @@ class Image:
 
 @dataclass(frozen=True, eq=False)
 class BenchmarkKind:
-    """One kind of benchmark: everything that shared code asks of it.
+    """One kind of benchmark: everything that shared code needs to know about it.
 
-    `dashboard` names a module with a function `dashboard`. The generator alone imports it, as the package that draws
-    dashboards is installed nowhere else.
+    `dashboard` is the name of a module with a function `dashboard`. Only the generator imports it, because the package
+    that draws dashboards is not installed elsewhere.
     """
 
     model: type[Benchmark]
@@ -218,12 +225,12 @@ class BenchmarkKind:
     report: Report
     factors: Mapping[str, FactorTraits] = field(default_factory=dict)
     images: Mapping[str, Image] = field(default_factory=dict)
-    """By the names that they have among the values of the chart."""
+    """Images by their names in the chart values."""
     dashboard: str = ""
     providers: Mapping[str, Provider] = field(default_factory=dict)
-    """Who else than this operator brings servers up, by the name that a slot bears."""
+    """Further providers of servers, by the provider of a placement."""
     permissions: Sequence[Permission] = ()
-    """What the operator may ask of the API server for this kind alone."""
+    """Permissions of the operator that only this kind needs."""
     exports: Mapping[str, Callable[[Sequence[BenchmarkResult]], str]] = field(default_factory=dict)
     """Formats of `kubectl tierbench export` that only this kind has."""
     probe: Probe | None = None
@@ -254,17 +261,17 @@ def kind_of(name: str) -> BenchmarkKind:
 
 
 def workload_of(owner: Owner, spec: BenchmarkSpec, images: Images, policy: Policy) -> Workload:
-    """What a benchmark deploys."""
+    """Returns the workload of a benchmark."""
     return kind_of(owner.kind).workload(owner, spec, images, policy)
 
 
 def probe() -> Probe:
-    """How the way between two nodes is measured."""
+    """Returns how the network between two nodes is measured."""
     return next(kind.probe for kind in kinds() if kind.probe is not None)
 
 
 class _Benchmarks(Mapping[str, "type[Benchmark]"]):
-    """The models of all kinds, by their names."""
+    """The models of all kinds, by name."""
 
     def __getitem__(self, name: str) -> type[Benchmark]:
         return kind_of(name).model

@@ -19,7 +19,7 @@ from tierbench.api.result import (
     Statistic,
     TraceStatus,
 )
-from tierbench.api.run_policy import Trim, TrimBy, shares
+from tierbench.api.run_policy import Trim, TrimBy, trials_of_passes
 from tierbench.kinds.registry import kind_of
 from tierbench.kube.clock import format_time
 from tierbench.results.merging import merge_distributions
@@ -217,7 +217,9 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
         failed=len(counted) - len(_good(trials)),
         retries=round(sum(quantities(counted).get("retries", ()))),
         **kind_of(spec.benchmark.kind).measures.counts(counted),
-        interruptions=sum(max(newest_attempt(trials, share) - 1, 0) for share in shares(spec.trials, spec.passes)),
+        interruptions=sum(
+            max(newest_attempt(trials, share) - 1, 0) for share in trials_of_passes(spec.trials, spec.passes)
+        ),
     )
 
 

@@ -1,1 +1,1 @@
-"""Pure builders of the objects that a benchmark deploys: one file a server or client."""
+"""Pure functions from a spec to cases, and the parts of manifests that all kinds share."""

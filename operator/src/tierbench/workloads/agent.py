@@ -1,4 +1,4 @@
-"""The agent beside a server: what it is started with, and how clients reach it."""
+"""The agent next to a server: its container, its Service, and the pod of an agent alone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -7,36 +7,37 @@ from tierbench.api.quantity import Resources
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.networking import host_and_port, service
 from tierbench.workloads.pods import (
-    KEY,
+    AGENT_KEY,
+    AGENT_PIN,
+    AGENT_TOKEN,
     NO_SIDECARS,
-    PIN,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
-    TOKEN,
-    beside,
     pin_to_node,
     pod_basics,
     secret_volume,
+    sidecar_resources,
 )
 from tierbench.workloads.workload import Images, Manifest, RunningServer, ServerInstance
 
 AGENT_PORT: Final = 8090
-CLIENT_KEYS: Final = (TOKEN, PIN)
-"""Of a server's Secret, what clients need to speak with its agent."""
+CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
+"""The keys of a server's Secret that clients need to talk to its agent."""
 
 _CREDENTIALS: Final = "/agent"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
 def agent_service(owner: Owner, instance: ServerInstance, labels: Mapping[str, str]) -> Manifest:
-    """Where clients reach it."""
+    """Returns the Service of a server's agent."""
     return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
 
 
 def agent_url(server: RunningServer) -> str:
-    """The same as a URL. Its address, not its name: a lookup in mid-measurement would cost."""
+    """Returns the URL of a server's agent. It has the IP address, because a name lookup would cost time while
+    measuring."""
     return f"https://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
 
 
@@ -47,10 +48,13 @@ def agent_container(
     resources: Resources | None,
     mounts: Sequence[Manifest] = (),
 ) -> dict[str, Any]:
-    """The container; `ports` and `resources` are the server's, `arguments` say what else it looks at. Of itself it has
-    no limit of memory, as the page cache that it fills is charged to it."""
+    """Returns the container of an agent.
+
+    `ports` and `resources` are those of the server, `arguments` say what else the agent samples. The container has no
+    memory limit of its own, because the page cache that it fills is charged to it.
+    """
     listen = ["--address", POD_IP, "--port", str(AGENT_PORT)]
-    credentials = ["--token-file", f"{_CREDENTIALS}/{TOKEN}", "--key-file", f"{_CREDENTIALS}/{KEY}"]
+    credentials = ["--token-file", f"{_CREDENTIALS}/{AGENT_TOKEN}", "--key-file", f"{_CREDENTIALS}/{AGENT_KEY}"]
     return {
         "name": "agent",
         **images.pulled(images.client),
@@ -62,22 +66,24 @@ def agent_container(
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": beside(resources, _REQUESTS),
+        "resources": sidecar_resources(resources, _REQUESTS),
         "securityContext": RESTRICTED,
         "volumeMounts": [*mounts, {"name": "agent", "mountPath": _CREDENTIALS, "readOnly": True}],
     }
 
 
 def agent_volume(instance: ServerInstance) -> dict[str, Any]:
-    """What the agent needs of its server's Secret."""
-    return secret_volume("agent", instance, (TOKEN, KEY))
+    """Returns the volume with the keys of the server's Secret that the agent needs."""
+    return secret_volume("agent", instance, (AGENT_TOKEN, AGENT_KEY))
 
 
 def agent_manifests(
     owner: Owner, images: Images, instance: ServerInstance, resources: Resources | None
 ) -> tuple[Manifest, ...]:
-    """The agent in a pod of its own, where the server is not in a pod of ours: clients meet at it, and it tells of the
-    node."""
+    """Returns an agent in a pod of its own, for a server that is not in one of tierbench's pods.
+
+    Clients synchronize through the agent, and it samples the node.
+    """
     labels = server_labels(instance.run, instance.slot)
     pod = {
         "apiVersion": "v1",

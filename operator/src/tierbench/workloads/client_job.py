@@ -1,4 +1,4 @@
-"""The Job of a part of a client: one pod, and no second try by the Job controller."""
+"""The Job of one part of a client: one pod, without retries by the Job controller."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from tierbench.workloads.pods import (
     NO_SIDECARS,
     RESTRICTED,
     Directory,
-    measured,
+    measured_resources,
     pin_to_node,
     pod_basics,
     pod_security,
@@ -45,8 +45,11 @@ def client_job(
     sysctls: Sequence[dict[str, str]] = (),
     directories: Sequence[Directory] = (),
 ) -> Manifest:
-    """The Job; `credentials` are of each target the sources of a projected volume. The operator goes on with the next
-    trial itself. The Job bears the number of the first case of its block."""
+    """Returns the Job of one part of a client.
+
+    `credentials` are the sources of a projected volume per target. There is no backoff limit, because the operator
+    continues with the next trial itself. The Job has the number of the first case of its block.
+    """
     labels = {
         LABEL_RUN: str(instance.run),
         LABEL_ROLE: ROLE_CLIENT,
@@ -61,7 +64,7 @@ def client_job(
         "name": CLIENT,
         **images.pulled(image),
         "args": list(arguments),
-        "resources": measured(resources),
+        "resources": measured_resources(resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories)],
     }
@@ -94,7 +97,7 @@ def client_job(
 
 
 def series_options(instance: ClientInstance, warmup: int, targets: Sequence[Target]) -> dict[str, Any]:
-    """What every engine is told: its targets, an option's values in their order, and the trials in turn."""
+    """Returns the options of every engine: its targets, with one value per target, and the schedule of trials."""
     return {
         "case": [target.case.number for target in targets],
         "deadline-seconds": [target.deadline_seconds for target in targets],
@@ -108,12 +111,12 @@ def series_options(instance: ClientInstance, warmup: int, targets: Sequence[Targ
 
 
 def credential_files(targets: Sequence[Target], key: str) -> list[str]:
-    """Where the credential of this key is mounted, of each target."""
+    """Returns the path of the credential with this key for each target."""
     return [f"{CREDENTIALS}/{_folder(target.case)}/{key}" for target in targets]
 
 
 def flags(options: Mapping[str, Any]) -> list[str]:
-    """Options as flags: one that has a value for each target is given as often."""
+    """Returns options as flags. An option with a value per target is repeated."""
     given = ((name, value if isinstance(value, list) else [value]) for name, value in options.items())
     return [f"--{name}={value}" for name, values in given for value in values]
 

@@ -10,11 +10,11 @@ from tierbench.workloads.workload import Manifest, RunningServer, ServerInstance
 
 SERVER_NAME: Final = "server.tierbench.internal"
 
-# Some clusters' DNS listens on 5353 behind its Service, and what a policy sees is the port of the pod.
+# Behind its Service, the DNS of some clusters listens on 5353. A NetworkPolicy sees the port of the pod.
 _DNS_PORTS: Final = (53, 5353)
-# No block of addresses means a node's on every CNI.
+# No ipBlock matches the addresses of nodes with every CNI plugin.
 _EVERYWHERE: Final[dict[str, Any]] = {}
-# A name may lead to the metadata service of the cloud, whatever was checked when it was written.
+# A name can resolve to the metadata service of the cloud, whatever it resolved to when it was checked.
 _NOT_LINK_LOCAL: Final[dict[str, Any]] = {
     "to": [
         {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}},
@@ -31,9 +31,11 @@ def service(
     service_type: str,
     protocols: Sequence[str] = ("TCP",),
 ) -> Manifest:
-    """A Service for the server pod with these labels. A port has the same number, of the node too, in each protocol.
+    """Returns a Service for the server pod with these labels. A port has the same number in each protocol, also on the
+    node.
 
-    A server whose disk stalls may miss a readiness probe: it must stay reachable, the stall is what is measured.
+    The Service also publishes a pod that is not ready: if the disk of a server stalls, it may miss a readiness probe,
+    and the stall must be measured.
     """
     owner_labels = {key: value for key, value in metadata["labels"].items() if key.startswith("tierbench.io/")}
     return {
@@ -64,7 +66,7 @@ def access_services(
     ports: Mapping[str, int],
     protocols: Sequence[str] = ("TCP",),
 ) -> tuple[Manifest, ...]:
-    """The Service that `access` asks for, if it asks for one."""
+    """Returns the Service that `access` needs, if it needs one."""
     if access not in (Access.CLUSTER_IP, Access.NODE_PORT):
         return ()
     service_type = "NodePort" if access is Access.NODE_PORT else "ClusterIP"
@@ -72,7 +74,7 @@ def access_services(
 
 
 def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:
-    """host:port of a running server, as its clients reach it."""
+    """Returns host:port of a running server, as its clients reach it."""
     match access:
         case Access.POD_IP:
             host = server.pod_ip
@@ -87,7 +89,7 @@ def address(access: Access, server: RunningServer, port_name: str, port: int) ->
 
 
 def host_and_port(host: str, port: int) -> str:
-    """host:port, with brackets around an IPv6 address (RFC 3986, section 3.2.2)."""
+    """Returns host:port, with brackets around an IPv6 address (RFC 3986, section 3.2.2)."""
     return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
@@ -97,7 +99,8 @@ def _node_port(raw: Mapping[str, Any], name: str) -> int:
 
 
 def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Manifest]) -> Manifest:
-    """That of a server with these manifests and its clients. What must be open besides is read off the manifests."""
+    """Returns the NetworkPolicy of a server with these manifests and its clients. The manifests say which ports are
+    open."""
     of_run = {**owner.selector, LABEL_RUN: str(instance.run)}
     ours = {"key": LABEL_ROLE, "operator": "In", "values": [ROLE_SERVER, ROLE_CLIENT]}
     node_ports, external = _node_ports(server), instance.placement.provider != STANDALONE
@@ -116,7 +119,7 @@ def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Mani
 
 
 def _node_ports(server: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """What is served by ports of the node."""
+    """Returns the ports that are served on the node."""
     return [
         {"port": port["targetPort"], "protocol": port["protocol"]}
         for item in server
@@ -126,14 +129,18 @@ def _node_ports(server: Sequence[Manifest]) -> list[dict[str, Any]]:
 
 
 def _ingress(of_run: Mapping[str, str], node_ports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """From clients everything, echo requests too, which no port names. Who comes by a port of the node has any address,
-    as the node may put its own in place of it."""
+    """Returns the rules for incoming traffic.
+
+    Clients may send anything, including echo requests, which no port describes. Traffic through a port of the node can
+    have any address, because the node may replace it by its own.
+    """
     clients = {"from": [{"podSelector": {"matchLabels": {**of_run, LABEL_ROLE: ROLE_CLIENT}}}]}
     return [clients, {"ports": list(node_ports)}] if node_ports else [clients]
 
 
 def _egress(of_run: Mapping[str, str], *, external: bool) -> list[dict[str, Any]]:
-    """To the benchmark's pods, and DNS. A broker that is somebody else's tells its clients where to go on."""
+    """Returns the rules for outgoing traffic: to the benchmark's pods and DNS. An external broker redirects its
+    clients."""
     pods = {"to": [{"podSelector": {"matchLabels": of_run}}]}
     dns = {"ports": [{"port": port, "protocol": protocol} for port in _DNS_PORTS for protocol in ("UDP", "TCP")]}
     return [pods, dns, *([_NOT_LINK_LOCAL] if external else [])]

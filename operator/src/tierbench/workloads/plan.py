@@ -1,4 +1,4 @@
-"""The plan of a benchmark: its spec becomes cases, numbered the same way in every run."""
+"""The plan of a benchmark: the spec becomes cases, with the same numbers in every run, and blocks of trials."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,23 +8,16 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, ClientPlacement
 from tierbench.api.model import IMAGE, OWN_IMAGE
-from tierbench.api.run_policy import REFINABLE, Order, OrderType, shares
+from tierbench.api.run_policy import Order, OrderType, trials_of_passes
 
 
 @dataclass(frozen=True)
 class Factor:
-    """What a benchmark varies, and the values it takes. With `prepared` a server is made ready for its levels
-    before it starts.
-    """
+    """A factor of a benchmark and its levels. With `prepared`, a server is prepared for all levels before it starts."""
 
     name: str
     levels: tuple[str, ...]
     prepared: bool = False
-
-    @property
-    def refinable(self) -> bool:
-        """Whether a run may take levels in between, too."""
-        return self.name in REFINABLE
 
 
 STANDALONE: Final = "Standalone"
@@ -33,9 +26,9 @@ EXTERNAL: Final = "external"
 
 @dataclass(frozen=True)
 class ServerPlacement:
-    """A place for a server: the `ordinal`-th node, from 0, of a class; EXTERNAL if it is there already.
+    """The place of a server: node number `ordinal` of a class, counted from 0, or EXTERNAL.
 
-    `levels` are those of the factors that say which server it is, `provider` brings it up.
+    `levels` are those of the factors that the server decides. `provider` deploys the server.
     """
 
     node_class: str
@@ -45,22 +38,22 @@ class ServerPlacement:
 
     @property
     def external(self) -> bool:
-        """Whether the server is not ours."""
+        """Whether the server is outside the cluster and not deployed by tierbench."""
         return self.provider == EXTERNAL
 
     @property
     def image(self) -> str:
-        """The name of its image."""
+        """The name of the server's image."""
         return dict(self.levels).get(IMAGE, OWN_IMAGE)
 
     def serves(self, levels: Mapping[str, str]) -> bool:
-        """Whether cases of these levels are measured with this server."""
+        """Returns whether the server measures cases with these levels."""
         return dict(self.levels).items() <= levels.items()
 
 
 @dataclass(frozen=True)
 class Case:
-    """One combination of levels, server slot and client seat included. `number` counts from 1."""
+    """One combination of levels, including the places of server and client. `number` counts from 1."""
 
     number: int
     server: ServerPlacement
@@ -69,12 +62,12 @@ class Case:
 
     @property
     def client_class(self) -> str:
-        """The class that its client is of, or the first of its clients."""
+        """The node class of the client, or of the first of several clients."""
         return self.client.node_class
 
 
 def server_placements(spec: BenchmarkSpec) -> tuple[ServerPlacement, ...]:
-    """Every place that hosts the server, in the order of the spec."""
+    """Returns the places of servers, in the order of the spec."""
     return tuple(
         ServerPlacement(node_class, ordinal)
         for node_class in spec.servers.node_classes
@@ -83,14 +76,14 @@ def server_placements(spec: BenchmarkSpec) -> tuple[ServerPlacement, ...]:
 
 
 def image_levels(images: Sequence[str]) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """What tells apart servers of these images; nothing where none is named."""
+    """Returns the levels that distinguish servers with these images. There are none if no image is named."""
     return tuple(((IMAGE, name),) for name in images) or ((),)
 
 
 def plan(
     spec: BenchmarkSpec, places: Sequence[ServerPlacement], factors: Callable[[ServerPlacement], Sequence[Factor]]
 ) -> tuple[Case, ...]:
-    """All cases in the order of the spec; the last factor varies fastest. `factors` are those of a place's server."""
+    """Returns all cases in the order of the spec. The last factor varies fastest."""
     combinations = (
         (placement, seat, dict(placement.levels) | levels | dict(seat.levels))
         for placement, seat in product(places, spec.clients.placements)
@@ -105,7 +98,8 @@ def refinement_cases(
     factors: Callable[[ServerPlacement], Sequence[Factor]],
     combinations: Iterable[tuple[str, Mapping[str, str]]],
 ) -> tuple[Case, ...]:
-    """Further cases than the `planned` ones: each combination of a client class and levels with every server of it."""
+    """Returns further cases than the `planned` ones: each combination of a client class and levels, with every server
+    that serves them."""
     found = (
         (
             placement,
@@ -126,16 +120,20 @@ def _levels(factors: Sequence[Factor]) -> Iterator[dict[str, str]]:
 
 
 MOST_TRIALS: Final = 160
-"""Of a block: its client's log is to stay below what a kubelet keeps, and the operator reads."""
+"""The maximum number of trials of a block. With more, its log would exceed what a kubelet keeps and the operator
+reads."""
 
 ServerGroup = tuple[ServerPlacement, ...]
-"""Servers that are up at once, each on a node of its own."""
+"""Servers that are up at the same time, each on a node of its own."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Cases that differ in nothing but where their server stands: their trials alternate. `team` are the servers that
-    are up meanwhile, those of blocks to come included; `trials` are those of the pass that it is of, from 1."""
+    """Cases that differ only in their server, so that their trials alternate.
+
+    `servers` are all servers that are up meanwhile, including those of later blocks. `trials` are those of the pass,
+    counted from 1.
+    """
 
     servers: ServerGroup
     cases: tuple[Case, ...]
@@ -160,9 +158,13 @@ def plan_blocks(
     passes: int,
     before: int = 0,
 ) -> tuple[Block, ...]:
-    """The cases as they run: in each pass those of one team together, so that it deploys a server once. Every other
-    pass, counted with those `before`, takes the teams backwards (ABBA): a steady drift so falls on all alike."""
-    by_pass = shares(repetitions, passes)
+    """Returns the blocks of a run in order.
+
+    In each pass, the blocks of one server group follow each other, so that each server is deployed once. Every other
+    pass, including those `before`, takes the server groups backwards (ABBA), so that a steady drift affects all servers
+    alike.
+    """
+    by_pass = trials_of_passes(repetitions, passes)
     most = max(MOST_TRIALS // len(by_pass[0]), 1)
     grouped = [(servers, _alike(servers, cases, most)) for servers in server_groups]
     if order.type is OrderType.RANDOM:
@@ -187,9 +189,10 @@ def _alike(servers: ServerGroup, cases: Sequence[Case], most: int) -> list[tuple
 
 
 def schedule_trials(block: Block, repetitions: int, seed: int, run: int) -> tuple[ScheduledTrial, ...]:
-    """The trials of a block: in each repetition one of every case, in random order, another in each run and block.
+    """Returns the trials of a block in order.
 
-    This is a randomised complete block design (Fisher 1935): what drifts during the block falls on all of its cases.
+    Each repetition has one trial of every case, in a random order that differs between runs and blocks. This is a
+    randomized complete block design (Fisher 1935): a drift during the block affects all of its cases alike.
     """
     numbers = [case.number for case in block.cases]
     random = Random(f"{seed}/{run}/{numbers[0]}")  # noqa: S311 (an order, not a secret)

@@ -18,10 +18,11 @@ RESTRICTED: Final[dict[str, Any]] = {
 
 
 NO_SIDECARS: Final = {"sidecar.istio.io/inject": "false", "linkerd.io/inject": "disabled"}
-"""Annotations of every pod: the proxy of a service mesh would be what is measured."""
+"""Annotations of every pod. The proxy of a service mesh would distort the measurements."""
 
 POD_IP: Final = "$(POD_IP)"
-"""In the command of a container with POD_IP_VARIABLE: the address of its pod, under HostNetwork that of the node."""
+"""The IP address of the pod, in the command of a container with POD_IP_VARIABLE. With HostNetwork, it is that of the
+node."""
 POD_IP_VARIABLE: Final[dict[str, Any]] = {"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
 
 
@@ -29,31 +30,31 @@ CREDENTIALS: Final = "/credentials"
 CREDENTIALS_MOUNT: Final = {"name": "credentials", "mountPath": CREDENTIALS, "readOnly": True}
 
 # Keys of a Secret.
-TOKEN: Final = "agent-token"  # noqa: S105 (the name of one)
-KEY: Final = "agent-key"
-PIN: Final = "agent-pin"
-CERTIFICATE: Final = ("tls.crt", "tls.key")
+AGENT_TOKEN: Final = "agent-token"  # noqa: S105 (the name of one)
+AGENT_KEY: Final = "agent-key"
+AGENT_PIN: Final = "agent-pin"
+TLS_CERTIFICATE: Final = ("tls.crt", "tls.key")
 
-SMALL: Final = {"cpu": "50m", "memory": "32Mi"}
-"""What a program asks for that needs next to nothing while it waits."""
+SMALL_REQUESTS: Final = {"cpu": "50m", "memory": "32Mi"}
+"""The requests of a program that needs very little while it waits."""
 _DISK: Final = {"ephemeral-storage": "32Mi"}
 
 
 class Directory(Protocol):
-    """What a container finds at a path."""
+    """A directory of a container."""
 
     @property
     def mount(self) -> dict[str, Any]:
-        """For its container."""
+        """The mount for the container."""
 
     @property
     def volume(self) -> dict[str, Any]:
-        """For its pod."""
+        """The volume for the pod."""
 
 
 @dataclass(frozen=True)
 class ScratchDirectory:
-    """A directory in memory that a container may write to: no disk is in what is measured."""
+    """A directory in memory that a container can write to, so that no disk affects the measurements."""
 
     name: str
     path: str
@@ -61,18 +62,19 @@ class ScratchDirectory:
 
     @property
     def mount(self) -> dict[str, Any]:
-        """For its container."""
+        """The mount for the container."""
         return {"name": self.name, "mountPath": self.path}
 
     @property
     def volume(self) -> dict[str, Any]:
-        """For its pod."""
+        """The volume for the pod."""
         return {"name": self.name, "emptyDir": {"medium": "Memory", "sizeLimit": self.limit}}
 
 
 @dataclass(frozen=True)
 class ConfigMapDirectory:
-    """A user's ConfigMap, to be read; empty if there is none, so that the program can say so."""
+    """A user's ConfigMap as a read-only directory. It is empty if there is no such ConfigMap, and the program reports
+    that."""
 
     name: str
     path: str
@@ -80,19 +82,20 @@ class ConfigMapDirectory:
 
     @property
     def mount(self) -> dict[str, Any]:
-        """For its container."""
+        """The mount for the container."""
         return {"name": self.name, "mountPath": self.path, "readOnly": True}
 
     @property
     def volume(self) -> dict[str, Any]:
-        """For its pod."""
+        """The volume for the pod."""
         return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
 
 
 def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
-    """Pins a pod to one node, as long as that node still bears the labels of its class.
+    """Returns the affinity and tolerations that pin a pod to a node, as long as the node has the labels of its class.
 
-    matchFields on metadata.name is what the DaemonSet controller uses: the hostname label may differ from the name.
+    The affinity matches metadata.name, as the DaemonSet controller does, because the hostname label can differ from the
+    name.
     """
     selector = node_class.node_selector
     expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.match_labels.items()]
@@ -108,12 +111,16 @@ def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
 
 
 def priority(images: Images) -> dict[str, Any]:
-    """The PriorityClass of a pod, if it has one."""
+    """Returns the PriorityClass of a pod, if there is one."""
     return {"priorityClassName": images.priority_class} if images.priority_class else {}
 
 
 def pod_basics(images: Images) -> dict[str, Any]:
-    """An unprivileged user, no service-account token, no environment of other services, a quick end."""
+    """Returns the common part of a pod's spec.
+
+    It has an unprivileged user, no service account token, no environment variables of Services, and a short grace
+    period.
+    """
     return {
         **priority(images),
         "automountServiceAccountToken": False,
@@ -125,7 +132,8 @@ def pod_basics(images: Images) -> dict[str, Any]:
 
 
 def pod_security(user: int | None) -> dict[str, Any]:
-    """The user that all containers run as. One that is not named is the platform's to assign, its groups included."""
+    """Returns the security context with the user of all containers. Without `user`, the platform assigns user and
+    groups."""
     named = {} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
     return {
         "runAsNonRoot": True,
@@ -135,14 +143,15 @@ def pod_security(user: int | None) -> dict[str, Any]:
     }
 
 
-def measured(asked: Resources | None, requests: Mapping[str, str] = SMALL) -> Manifest:
-    """Of a container that is measured, or measures; `requests` are its own where the spec names none."""
+def measured_resources(asked: Resources | None, requests: Mapping[str, str] = SMALL_REQUESTS) -> Manifest:
+    """Returns the resources of a container that is measured, or that measures. `requests` are its defaults."""
     given = asked or Resources()
     return _within({**requests, **given.requests.to_json()}, given.limits.to_json())
 
 
-def beside(asked: Resources | None, requests: Mapping[str, str] = SMALL) -> Manifest:
-    """Of a container that runs before or beside a server: its requests are its own, its limits the server's."""
+def sidecar_resources(asked: Resources | None, requests: Mapping[str, str] = SMALL_REQUESTS) -> Manifest:
+    """Returns the resources of a container before or next to a server. It has its own requests, and the limits of the
+    server."""
     given = asked or Resources()
     counted = given.requests.ephemeral_storage or given.limits.ephemeral_storage
     return _within({**requests, **(_DISK if counted else {})}, given.limits.to_json())
@@ -153,8 +162,8 @@ def _within(requests: Mapping[str, str], limits: Mapping[str, str]) -> Manifest:
     return {"requests": fitting, **({"limits": dict(limits)} if limits else {})}
 
 
-def left(asked: Resources | None, size: NodeSize) -> NodeSize:
-    """What a server may use of its node."""
+def available_size(asked: Resources | None, size: NodeSize) -> NodeSize:
+    """Returns how much of its node a server can use."""
     limits = (asked or Resources()).limits
     return NodeSize(_less(size.memory_bytes, limits.memory), _less(size.storage_bytes, limits.ephemeral_storage))
 
@@ -167,22 +176,22 @@ def _less(known: int, limit: str | None) -> int:
 
 
 def secret_items(secret: str, *keys: str) -> dict[str, Any]:
-    """Some keys of a Secret, as files of their names, for a projected volume."""
+    """Returns keys of a Secret as files, for a projected volume."""
     return {"secret": {"name": secret, "items": _items(keys)}}
 
 
 def secret_volume(name: str, instance: ServerInstance, keys: Sequence[str]) -> dict[str, Any]:
-    """Some keys of a server's Secret, for its pod."""
+    """Returns a volume of a server's pod with keys of the server's Secret."""
     return {"name": name, "secret": {"secretName": instance.attached, "items": _items(keys), "defaultMode": 0o440}}
 
 
 def credentials_volumes(instance: ServerInstance, keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """Those that the server itself needs, if it needs any."""
+    """Returns the volume with the credentials that the server itself needs, if it needs any."""
     return (secret_volume("credentials", instance, keys),) if keys else ()
 
 
 def credentials_mounts(keys: Sequence[str]) -> tuple[dict[str, Any], ...]:
-    """The same for its container."""
+    """Returns the mount of the credentials that the server itself needs, if it needs any."""
     return (CREDENTIALS_MOUNT,) if keys else ()
 
 

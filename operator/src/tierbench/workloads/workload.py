@@ -1,4 +1,4 @@
-"""What a kind of benchmark gives to the controller: its factors, its server, its client."""
+"""The interface between kinds of benchmark and the operator: servers, clients, and what they deploy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +16,10 @@ Manifest = dict[str, Any]
 
 @dataclass(frozen=True)
 class Images:
-    """Container images, and how they are run: the secrets that they are pulled with, the user whom they run as, the
-    PriorityClass of their pods.
+    """The container images and how to run them.
 
-    `programs` are those that kinds of benchmark name. `alternatives` are further ones of a server that may be asked
-    for, by its service and their names. `pull_policies` are of those images, by the images, that Kubernetes shall not
-    pull as it does by default. Without `user` the platform assigns one.
+    `programs` are the images of kinds, `alternatives` further images of a server, by service and name. `pull_policies`
+    are those of images that differ from the default of Kubernetes. Without `user`, the platform assigns one.
     """
 
     client: str
@@ -33,28 +31,28 @@ class Images:
     priority_class: str = ""
 
     def of(self, service: str, name: str) -> str:
-        """The image of a service that has this name; empty where none has."""
+        """Returns the image with this name of a service. Returns an empty string if there is none."""
         return {**self.alternatives.get(service, {}), OWN_IMAGE: self.programs[service]}.get(name, "")
 
     def pulled(self, image: str) -> dict[str, str]:
-        """The image of a container, and when it is pulled."""
+        """Returns the image of a container, and its pull policy."""
         policy = self.pull_policies.get(image)
         return {"image": image, **({"imagePullPolicy": policy} if policy else {})}
 
     def image_problem(self, service: str, name: str) -> str:
-        """That no image of a service has this name, and what to do; empty where one has."""
+        """Returns that a service has no image with this name, and what to do. Returns an empty string if it has."""
         if self.of(service, name):
             return ""
         known = ", ".join((OWN_IMAGE, *self.alternatives.get(service, {})))
         return (
-            f"No image of {service} is called {name}; these are: {known}. Name one of them, or have {name} added to "
-            f"{service}.alternatives, a value of the chart."
+            f"No image of {service} is called {name}; these are: {known}. Name one of them, or ask an administrator to "
+            f"add {name} to the chart value {service}.alternatives."
         )
 
 
 @dataclass(frozen=True)
 class NodeSize:
-    """What a server has of its node; 0 where it is not known."""
+    """How much memory and disk a server can use. 0 means not known."""
 
     memory_bytes: int = 0
     storage_bytes: int = 0
@@ -62,11 +60,12 @@ class NodeSize:
 
 @dataclass(frozen=True)
 class ServerInstance:
-    """Where a server is deployed. `name` is that of its pod and its Service, `attached` of what only they mount.
+    """A server on its node in one run.
 
-    `measured` are all nodes that the run measures on, `api_version` is that of another operator that brings it up.
-    `refined` are the levels of a refinement that it is prepared for instead of the spec's. So many bytes of the node's
-    disk stay free, if `free_bytes` says it.
+    `name` is the name of its pod and its Service, `attached` that of objects that only they use. `slot` is the number
+    of its placement. `measured` are all nodes that the run measures on. `api_version` is that of another operator that
+    deploys the server. `refined_levels` replace the levels of the spec that the server is prepared for. `free_bytes` of
+    the node's disk stay free.
     """
 
     name: str
@@ -77,7 +76,7 @@ class ServerInstance:
     node: str
     node_class: NodeClassSpec
     size: NodeSize = NodeSize()
-    measured: tuple[str, ...] = ()
+    measured_nodes: tuple[str, ...] = ()
     api_version: str = ""
     refined_levels: tuple[str, ...] = ()
     free_bytes: int | None = None
@@ -85,8 +84,11 @@ class ServerInstance:
 
 @dataclass(frozen=True)
 class RunningServer:
-    """A server that is ready: its addresses. `service` and `agent` are the objects as the API server has them;
-    `listeners` are host:port by the name of a listener, where somebody else says what they are."""
+    """A server that is ready, and its addresses.
+
+    `service` and `agent` are the Services as the API server has them. `listeners` are host:port by listener, if another
+    operator decides them.
+    """
 
     instance: ServerInstance
     pod_ip: str
@@ -97,7 +99,7 @@ class RunningServer:
 
 
 class Role(StrEnum):
-    """What a part of the client does. A share measures beside the others, and is kept though one of them is lost."""
+    """What a part of a client does. A share measures with others, and its results are kept if another one is lost."""
 
     WHOLE = "Whole"
     SENDER = "Sender"
@@ -107,7 +109,8 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class ClientPart:
-    """A pod of a case's client: they begin each trial together, and what they measure is one trial."""
+    """One pod of a case's client. All parts start each trial together, and their measurements are merged into one
+    trial."""
 
     index: int
     node_class: str
@@ -116,8 +119,10 @@ class ClientPart:
 
 @dataclass(frozen=True)
 class ClientInstance:
-    """Where and as what a part of a client runs, and the trials that it is to run, in order. `block` is the number of
-    the first case of its block, `pass_number` that of the pass."""
+    """One part of a client on its node, and its trials in order.
+
+    `block` is the number of the first case of its block.
+    """
 
     name: str
     run: int
@@ -133,7 +138,7 @@ class ClientInstance:
 
 @dataclass(frozen=True)
 class Target:
-    """A case that a client measures, its server, and how long its trials may take together."""
+    """A case that a client measures, its server, and the time limit for all of its trials."""
 
     case: Case
     server: RunningServer
@@ -142,9 +147,9 @@ class Target:
 
 @dataclass(frozen=True)
 class Credentials:
-    """A Secret to be filled with random credentials when it is created.
+    """A Secret that is filled with random credentials when it is created.
 
-    `certificate` adds a CA and a server's, `account` makes what a user of this name needs.
+    `certificate` adds a CA and a server certificate. `account` returns what a user of this name needs.
     """
 
     manifest: Manifest
@@ -154,43 +159,45 @@ class Credentials:
 
 
 def secret(owner: Owner, instance: ServerInstance) -> Manifest:
-    """The Secret that server and client share; empty yet."""
+    """Returns the Secret that server and client share, without its data."""
     metadata = owner.metadata(instance.attached, {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE_SERVER})
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
 class Workload(Protocol):
-    """A kind of benchmark, bound to one benchmark of that kind."""
+    """A benchmark of one kind: what it measures, and what it deploys."""
 
     def server_placements(self) -> tuple[ServerPlacement, ...]:
-        """Where its servers stand, in the order of the spec."""
+        """Returns the places of its servers, in the order of the spec."""
 
     def image_problem(self, placement: ServerPlacement) -> str:
-        """That the image of a slot's server is not to be had, and what to do; empty where it is."""
+        """Returns that the image of a server is not available, and what to do. Returns an empty string if it is
+        available."""
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """What it varies with the server of a slot, in the order of the spec."""
+        """Returns the factors that vary with a server, in the order of the spec."""
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
-        """The pods of the case's client."""
+        """Returns the pods of a case's client."""
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """What is kept of a server's making with each result."""
+        """Returns what results keep about the setup of a server."""
 
     def credentials(self, instance: ServerInstance) -> Credentials:
-        """The Secret that server and client share."""
+        """Returns the Secret that server and client share."""
 
     def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """All objects of a server; the pod is the last."""
+        """Returns all objects of a server. The pod is the last one."""
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
-        """The Job of one part of the client that measures these cases of a block."""
+        """Returns the Job of one part of the client that measures these cases of a block."""
 
     def deadline_seconds(self, trials: int) -> int:
-        """After how long a case of so many trials is given up."""
+        """Returns the time limit of a case with this number of trials."""
 
     def weight(self, case: Case) -> float:
-        """How long the case takes, compared with the others."""
+        """Returns the expected duration of a case relative to others."""
 
     def preflight(self) -> "tuple[Workload, ...]":
-        """What is measured of the network between two nodes before the first case: of each, a trial of its one case."""
+        """Returns the workloads that measure the network between two nodes before the first case. Each has one case
+        with one trial."""

@@ -35,7 +35,7 @@ def workload(options: dict[str, Any] | None = None, heap: str | None = None, **s
 
 
 def instance(given: BrokerWorkload) -> ServerInstance:
-    measured = ("j1", "u1")
+    measured_nodes = ("j1", "u1")
     return ServerInstance(
         "bb-demo-r1-s1",
         "bb-demo-r1-s1-uid-1",
@@ -45,7 +45,7 @@ def instance(given: BrokerWorkload) -> ServerInstance:
         "j1",
         CLASS,
         SIZE,
-        measured=measured,
+        measured_nodes=measured_nodes,
         api_version="kafka.strimzi.io/v1",
     )
 

@@ -92,7 +92,7 @@ def test_who_took_the_bandwidth_is_said() -> None:
     assert [status.statistics[f"client{number}BitsPerSecond"].mean for number in (1, 2, 3)] == [60e6, 30e6, 10e6]
     (note,) = status.facts
     assert note.reason == "UnevenShares"
-    assert note.message.startswith("Client 1 (pi-1, pi) had 60.0 Mbit/s, 60% of what they had in all")
+    assert note.message.startswith("Client 1 (pi-1, pi) got 60.0 Mbit/s, 60% of the total")
     assert measured([shared(1, 33)], [shared(1, 33)], [shared(1, 34)]).facts == ()
 
 

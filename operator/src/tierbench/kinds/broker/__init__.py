@@ -1,4 +1,4 @@
-"""BrokerBenchmark: Mosquitto, Kafka or a broker that is there already, driven by publishers and subscribers."""
+"""BrokerBenchmark: Mosquitto, Kafka or an existing broker, with publishers and subscribers as clients."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ KIND: Final = BenchmarkKind(
     model=BrokerBenchmark,
     workload=BrokerWorkload,
     measures=Measures(
-        quantities=measures.of,
+        quantities=measures.quantities,
         everything=measures.EVERYTHING,
         main=measures.MAIN,
         time=measures.TIME,
@@ -22,7 +22,7 @@ KIND: Final = BenchmarkKind(
         titles=measures.TITLES,
         larger_is_better=("pairFairnessPartsPerMillion",),
         distributions={"roundTripNanoseconds": "round_trip", "acknowledgeNanoseconds": "acknowledge"},
-        costs=("wireBytesPerMessage",),  # a slow or paid link asks for it first
+        costs=("wireBytesPerMessage",),  # it matters most on a slow or metered link
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
@@ -48,7 +48,7 @@ KIND: Final = BenchmarkKind(
     ),
     factors={
         "broker": FactorTraits(names=True, first=True),
-        "payloadSize": FactorTraits(first=True, amount=True),
+        "payloadSize": FactorTraits(first=True, amount=True, refinable=True),
         "content": FactorTraits(usual="Random"),
         "encryption": FactorTraits(usual="None"),
         "compression": FactorTraits(usual="None"),
@@ -60,12 +60,12 @@ KIND: Final = BenchmarkKind(
     },
     images={
         "mosquitto": Image(
-            "The MQTT broker. An official image does as well: "
+            "The MQTT broker. You can use an official image: "
             '{repository: docker.io/library/eclipse-mosquitto, tag: "2.0"}.',
             alternatives=True,
         ),
         "kafka": Image(
-            "Apache Kafka. An official image is laid out alike: {repository: docker.io/apache/kafka, tag: 4.3.1}.",
+            "Apache Kafka. You can use an official image: {repository: docker.io/apache/kafka, tag: 4.3.1}.",
             alternatives=True,
         ),
         "paho": Image("The client of brokers with clients.engine: Paho."),

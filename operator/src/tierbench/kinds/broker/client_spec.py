@@ -1,4 +1,4 @@
-"""The clients of a BrokerBenchmark: where they run, as what program, and what they send."""
+"""The clients of a BrokerBenchmark: where they run, their engine, and what they send."""
 
 from enum import StrEnum
 from typing import Annotated, Final
@@ -25,25 +25,25 @@ class Connections(StrEnum):
 
 
 class NoSubscribers(Model):
-    """There is no subscriber: the benchmark measures publishing alone."""
+    """No subscribers: the benchmark only measures publishing."""
 
 
 class Subscribers(Model):
     """Where subscribers run, if not in the publishers' pods: exactly one of the two."""
 
     node_class: ClassName | None = Field(
-        default=None, description="A node class. Its subscribers send each message back."
+        default=None, description="Name of a node class. Its subscribers send each message back."
     )
-    none: NoSubscribers | None = Field(default=None, description="Nowhere: publishing alone is measured.")
+    none: NoSubscribers | None = Field(default=None, description="No subscribers: only publishing is measured.")
 
     def __str__(self) -> str:
-        """Where, in a word."""
+        """Returns the name of the node class, or None without subscribers."""
         return self.node_class or "None"
 
 
 _ONE_PLACE = Rule(
     "has(self.nodeClass) != has(self.none)",
-    "give exactly one of nodeClass and none, for example {nodeClass: user} or {none: {}}",
+    "set exactly one of nodeClass and none, for example {nodeClass: user} or {none: {}}",
 )
 
 
@@ -54,31 +54,32 @@ class BrokerClients(Clients):
         default=1,
         ge=1,
         le=16,
-        description="Over how many pods the pairs are spread, on as many nodes of the class as there are.",
+        description="Number of pods that share the pairs, on as many nodes of the class as possible.",
     )
     subscribers: Subscribers | None = Field(
         default=None,
         json_schema_extra=rules(_ONE_PLACE),
-        description="A node class for the subscribers; without it each pair is in one pod. Apart, a round trip is "
-        "there and back: each message is sent back by its subscriber. With none: {} there are no subscribers.",
+        description="A node class for the subscribers. Without it, each pair is in one pod. With it, a subscriber "
+        "sends each message back, so a round trip is there and back. With none: {} there are no subscribers.",
     )
     connections: Connections = Field(
         default=Connections.EACH_TRIAL,
-        description="EachTrial: made anew for each trial. Kept: made for the first trial of a case, and kept for all "
-        "others of the same client; what connecting takes is then known of that one alone.",
+        description="EachTrial: connections are established for each trial. Kept: they are established for the first "
+        "trial of a case, and kept for its other trials with the same client. Only the first trial then measures "
+        "connecting.",
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,
-        description="Native (one static program), or Paho (Python's client, for what a Python device sees).",
+        description="Native (one static program), or Paho (the Python client, for what a Python device measures).",
     )
 
     @property
     def alone(self) -> bool:
-        """Whether there is no subscriber."""
+        """Whether there are no subscribers."""
         return self.subscribers is not None and self.subscribers.none is not None
 
 
-_CONFIG_MAP_BYTES: Final = 2**20  # the API server takes no larger one
+_CONFIG_MAP_BYTES: Final = 2**20  # the maximum size in Kubernetes
 
 
 class ConfigMapReference(Model):
@@ -87,8 +88,8 @@ class ConfigMapReference(Model):
     name: str = Field(
         min_length=1,
         max_length=253,
-        description="Its name. Each key is a message, of at least 9 bytes; they are sent in turn, sorted by key. "
-        "Make it immutable, so that every trial sends the same.",
+        description="Name of the ConfigMap. Each key is a message of at least 9 bytes. They are sent in turn, sorted "
+        "by key. Make it immutable, so that every trial sends the same.",
         json_schema_extra=rules(
             matching(
                 r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a ConfigMap: see `kubectl get configmaps`"
@@ -98,27 +99,27 @@ class ConfigMapReference(Model):
 
 
 class Messages(Model):
-    """Messages of a user's own. The first 8 bytes of each give way to its number, the others are sent as they are."""
+    """Messages of your own. A number replaces the first 8 bytes of each message."""
 
     name: str = Field(
         min_length=1,
         max_length=16,
-        description="What the content is called in results and metrics.",
+        description="Name of the content in results and metrics.",
         json_schema_extra=rules(
             matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
         ),
     )
-    config_map_ref: ConfigMapReference = Field(description="Where they are.")
+    config_map_ref: ConfigMapReference = Field(description="Where the messages are.")
 
 
 class Payload(Model):
-    """What messages carry."""
+    """What messages contain."""
 
     sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
         default=("1Ki",),
         min_length=1,
         max_length=16,
-        description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. Without it 1Ki.",
+        description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. The default is 1Ki.",
         json_schema_extra={"default": None, "x-kubernetes-list-type": "set"}
         | rules(
             Rule(
@@ -146,26 +147,28 @@ class Payload(Model):
         min_length=1,
         max_length=12,
         json_schema_extra={"x-kubernetes-list-type": "set", "default": None},
-        description="Random, Zeros, SensorJSON (records of sensors), or RatioNN: gzip and zstd compress it to NN % "
-        "(a factor). Without it Random.",
+        description="Random, Zeros, SensorJSON (records of sensors), or RatioNN, which gzip and zstd compress to NN% "
+        "(a factor). The default is Random.",
     )
     messages: tuple[Messages, ...] = Field(
         default=(),
         max_length=12,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
-        description="Messages of your own, instead of sizes and contents: the levels of the content (a factor).",
+        description="Messages of your own, in place of sizes and contents. Their names are the levels of the content "
+        "(a factor).",
     )
 
     @property
     def largest_bytes(self) -> int:
-        """Of a message, or more: how large a user's own are is not known."""
+        """The maximum size of a message. Of your own messages, it is the maximum size of a ConfigMap."""
         return _CONFIG_MAP_BYTES if self.messages else max(map(parse_size, self.sizes))
 
 
 PAYLOAD_RULES: Final = (
     Rule(
         "size(self.messages) == 0 || !(has(self.sizes) || has(self.contents))",
-        "messages have sizes and contents of their own: take sizes and contents out, or make another benchmark of them",
+        "messages have sizes and contents of their own: remove sizes and contents, or measure messages in another "
+        "benchmark",
     ),
 )
 PAYLOAD_CASES: Final = (

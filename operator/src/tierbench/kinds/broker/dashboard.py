@@ -1,4 +1,4 @@
-"""Brokers: round trips and rates by payload, losses, what TLS and codecs cost, and what is on the wire."""
+"""The dashboard of brokers: round trips and rates, losses, the cost of TLS and codecs, and bytes on the wire."""
 
 from typing import Final
 
@@ -24,13 +24,13 @@ _ROW: Final = "payload_size"
 _RESULTS: Final = Results("BrokerBenchmark", _ROW)
 _DOCUMENT: Final = "concepts/brokers.md"
 _ROUGH: Final = (
-    "From intended send times. Buckets are a factor of 2 apart, so it is rough: the results are exact to 1 %."
+    "From intended send times. Buckets are a factor of 2 apart, so this is an estimate. Results are exact to 1%."
 )
 
 
 def dashboard() -> Dashboard:
-    """Results of BrokerBenchmarks."""
-    text = "How fast and how safely messages come through brokers, and what each setting costs."
+    """Returns the dashboard of BrokerBenchmarks."""
+    text = "How fast and reliably brokers deliver messages, and what each setting costs."
     topics = (
         Topic("Round trips", _DOCUMENT, "Round trip", _round_trips()),
         Topic("Rates", _DOCUMENT, "Pacing", _rates()),
@@ -84,7 +84,7 @@ def _round_trips() -> Panels:
             "s",
             query(_mean("round_trip_mean_seconds")),
         ),
-        _quantile("Median round trip", "How long does one message in two take at the most?", 0.5),
+        _quantile("Median round trip", "How long does half of the messages take at most?", 0.5),
         _quantile("99th percentile of the round trip", "How long do the slowest messages take?", 0.99),
     )
 
@@ -92,21 +92,21 @@ def _round_trips() -> Panels:
 def _rates() -> Panels:
     return (
         _matrix(
-            "Messages a second",
-            "How many messages come through? Received, mean of the good trials.",
+            "Messages per second",
+            "How many messages are delivered? Received, mean of the good trials.",
             "mps",
             "throughput_messages_per_second",
         ),
         _matrix(
-            "Payload a second",
-            "How much payload comes through? Received, before compression and encryption, mean of the good trials.",
+            "Payload per second",
+            "How much payload is delivered? Received, before compression and encryption, mean of the good trials.",
             "Bps",
             "throughput_bytes_per_second",
         ),
         share_bars(
             "CPU of the broker",
-            "Was the broker the limit? Its CPU as a share of one core, mean: from 80 % of a core on, a broker of one "
-            "thread is.",
+            "Was the broker the limit? Its CPU as a share of one core, mean. A broker with one thread is saturated "
+            "from 80% on.",
             _mean("cpu_ratio"),
         ),
         share_bars(
@@ -120,9 +120,8 @@ def _rates() -> Panels:
 def _pairs() -> Panels:
     return (
         share_bars(
-            "How even the shares of pairs were",
-            "Does each of several pairs get the same? Jain's index: 100 % where all do, and 1/n where one of n gets "
-            "everything.",
+            "Fairness between pairs",
+            "Does each pair get the same? Jain's index: 100% if all do, and 1/n if one of n gets everything.",
             _mean("fairness_ratio"),
         ),
     )
@@ -132,14 +131,14 @@ def _losses() -> Panels:
     return (
         bars(
             "Lost messages",
-            "How many messages are lost? Share of those sent that were never received, over all counted trials.",
+            "How many messages are lost? Share of sent messages that were never received, over all counted trials.",
             "percentunit",
             _lost("lost"),
         ),
         _parts_over_time(
-            "Broken promises and copies",
-            "Does delivery keep what it promises? Shares of the messages sent: acknowledged by the broker but never "
-            "received, received more than once, and sent again.",
+            "Broken guarantees and duplicates",
+            "Does delivery keep its guarantee? Shares of the sent messages: acknowledged by the broker and never "
+            "received, duplicated, and sent again.",
             "percentunit",
             acknowledged_and_lost=_lost("acknowledged_lost"),
             duplicated=_lost("duplicated"),
@@ -147,14 +146,14 @@ def _losses() -> Panels:
         ),
         _parts_over_time(
             "Received and late",
-            "Did the client keep the pace? Shares of the messages sent: received, and sent later than intended.",
+            "Did the client keep the pace? Shares of the sent messages: received, and sent later than intended.",
             "percentunit",
             received=_lost("received"),
             late=_lost("late"),
         ),
         _parts_over_time(
             "Reconnects and errors",
-            "Did connections hold? Over all counted trials.",
+            "Were connections stable? Over all counted trials.",
             "short",
             reconnects=_total("reconnects"),
             errors=_total("errors"),
@@ -164,7 +163,8 @@ def _losses() -> Panels:
 
 def _with_and_without(title: str, question: str, factor: str, metric: str) -> table.Panel:
     text = (
-        f"{question} As a share of what it is without, of the same nodes, all else equal: needs results with None, too."
+        f"{question} As a share of the value without it, on the same nodes, all else equal. Needs results with None, "
+        "too."
     )
     return matrix(title, text, "percentunit", _RESULTS.share_of_without(factor, f"{_PREFIX}_{metric}"), _ROW)
 
@@ -172,7 +172,7 @@ def _with_and_without(title: str, question: str, factor: str, metric: str) -> ta
 def _tls() -> Panels:
     return (
         _with_and_without(
-            "Messages a second with TLS",
+            "Messages per second with TLS",
             "How much throughput does TLS cost?",
             "tls",
             "throughput_messages_per_second",
@@ -181,15 +181,15 @@ def _tls() -> Panels:
             "Round trip with TLS", "How much longer does a message take with TLS?", "tls", "round_trip_mean_seconds"
         ),
         matrix(
-            "Bytes more a message with TLS",
-            "How many bytes does TLS add to a message? On the wire, less those without TLS, all else equal.",
+            "Additional bytes per message with TLS",
+            "How many bytes does TLS add to a message? On the wire, minus those without TLS, all else equal.",
             "bytes",
             _RESULTS.more_than_without("tls", f"{_PREFIX}_wire_bytes_per_message"),
             _ROW,
         ),
         _matrix(
             "TLS handshake",
-            "How long does a TLS handshake take? Of a connection, mean; empty if no case uses TLS.",
+            "How long does a TLS handshake take? Mean per connection. Empty if no case uses TLS.",
             "s",
             "tls_handshake_seconds",
         ),
@@ -204,21 +204,21 @@ def _codecs() -> Panels:
     stacked = " or ".join(part(name, expression) for name, expression in parts.items())
     return (
         _with_and_without(
-            "Messages a second with compression",
-            "What does compression cost, or gain?",
+            "Messages per second with compression",
+            "What does compression cost or gain?",
             "compression",
             "throughput_messages_per_second",
         ),
         _with_and_without(
-            "Messages a second with encryption",
+            "Messages per second with encryption",
             "What does encryption cost?",
             "encryption",
             "throughput_messages_per_second",
         ),
         grouped_bars(
             "Where the time of a message goes",
-            "Do codecs or the network take the time? Mean of a message: compression, encryption, what is left of the "
-            "round trip, decryption, decompression. With an open loop, waiting to be sent is on the way, too.",
+            "Do codecs or the network take the time? Mean per message: compression, encryption, the rest of the round "
+            "trip, decryption, decompression. With an open loop, the rest includes waiting to be sent.",
             "s",
             columns(f"({stacked})", _ROW),
             "compared",
@@ -227,7 +227,7 @@ def _codecs() -> Panels:
         ),
         _matrix(
             "Payload after compression and encryption",
-            "How much of the payload is left? As a share of before, mean. Above 100 % it grew.",
+            "How much of the payload is left? As a share of the payload before, mean. Above 100%, it grew.",
             "percentunit",
             "encoded_ratio",
         ),
@@ -237,44 +237,47 @@ def _codecs() -> Panels:
 def _wire() -> Panels:
     return (
         _matrix(
-            "Bytes on the wire a message",
-            "What does a message weigh? Both ways and legs, acknowledgements and headers included, mean.",
+            "Bytes on the wire per message",
+            "How large is a message on the wire? In both directions and on both legs, with acknowledgements and "
+            "headers, mean.",
             "bytes",
             "wire_bytes_per_message",
         ),
         _matrix(
-            "Packets a message",
-            "How many packets is a message? TCP segments, both ways and legs, acknowledgements included, mean.",
+            "Packets per message",
+            "How many packets is a message? TCP segments in both directions and on both legs, with acknowledgements, "
+            "mean.",
             "none",
             "wire_packets_per_message",
         ),
         _matrix(
-            "Bytes to begin with",
-            "What does a connection cost before its first message? Both ways: TCP, TLS, login and subscription, mean.",
+            "Bytes to set up a connection",
+            "What does a connection cost before its first message? TCP, TLS, login and subscription, in both "
+            "directions, mean.",
             "bytes",
             "setup_bytes",
         ),
         _matrix(
-            "Packets to begin with",
-            "How many packets does a connection need before its first message? Both ways, mean.",
+            "Packets to set up a connection",
+            "How many packets does a connection need before its first message? In both directions, mean.",
             "none",
             "setup_packets",
         ),
         _matrix(
             "Connecting",
-            "How long does it take to connect? Until the broker's consent, TLS left out, mean.",
+            "How long does it take to connect? Until the broker accepts the connection, without TLS, mean.",
             "s",
             "connect_seconds",
         ),
         _matrix(
             "Bytes on the wire",
-            "How much is on the wire in a trial? Of all connections, both ways, headers included, mean.",
+            "How much is on the wire in a trial? All connections, in both directions, with headers, mean.",
             "bytes",
             "wire_bytes",
         ),
         _matrix(
-            "Bytes on the wire a second",
-            "How much of the network is used? Of all connections, both ways, over the whole session, mean.",
+            "Bytes on the wire per second",
+            "How much of the network is used? All connections, in both directions, over the whole session, mean.",
             "Bps",
             "wire_throughput_bytes_per_second",
         ),
@@ -285,14 +288,13 @@ def _delivery() -> Panels:
     return (
         _matrix(
             "Acknowledgement",
-            "When does a publisher know? From handing a message over to the broker's acknowledgement, mean; empty "
-            "where none is asked for.",
+            "When does a publisher get the acknowledgement? Mean time after sending. Empty if the delivery has none.",
             "s",
             "acknowledge_mean_seconds",
         ),
-        _matrix("Messages in a batch", "How many messages does Kafka take at once? Mean.", "short", "batch_messages"),
+        _matrix("Messages per batch", "How many messages are in a batch of Kafka? Mean.", "short", "batch_messages"),
         _matrix(
-            "Bytes of a batch",
+            "Bytes per batch",
             "How large are Kafka's batches? As sent, after its own compression, mean.",
             "bytes",
             "batch_bytes",

@@ -1,4 +1,4 @@
-"""Apache Kafka on a node: one broker that is its own controller, sized by the node, its configuration whole."""
+"""Apache Kafka on a node: one broker that is its own controller, sized by the node, with a complete configuration."""
 
 from typing import Any, Final
 
@@ -8,7 +8,7 @@ from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.plan import Factor
-from tierbench.workloads.pods import CERTIFICATE, CREDENTIALS
+from tierbench.workloads.pods import CREDENTIALS, TLS_CERTIFICATE
 from tierbench.workloads.workload import NodeSize, ServerInstance
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}
@@ -27,7 +27,7 @@ _SEGMENT: Final = 64 * _MEBIBYTE
 _LARGEST_BATCH: Final = 17 * _MEBIBYTE
 _TMP: Final = "/tmp"  # noqa: S108 (a volume of the pod's own: native codecs are unpacked there)
 
-# As Kafka's own scripts start it; a broker without memory ends, so that it is seen.
+# As in Kafka's own scripts. A broker that runs out of memory exits, so that the operator notices.
 _JAVA: Final = (
     "-server",
     "-XX:+UseG1GC",
@@ -64,7 +64,7 @@ _TLS: Final = {
 
 
 def kafka_factors(factors: KafkaFactors) -> tuple[Factor, ...]:
-    """What only Kafka's clients can choose."""
+    """Returns the factors that only the clients of Kafka have."""
     return (
         Factor(CODEC, tuple(level.value for level in factors.codecs)),
         Factor(PARTITIONS, tuple(map(str, factors.partitions))),
@@ -74,11 +74,11 @@ def kafka_factors(factors: KafkaFactors) -> tuple[Factor, ...]:
 
 
 def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, str]:
-    """What is set on purpose: heap and storage, and the rest by the names of server.properties.
+    """Returns the settings that tierbench chooses: heap and storage, and others by the names of server.properties.
 
-    A log keeps twice what may be under way, for its messages are read at once: the node's disk is not to fill.
-    Socket buffers are the kernel's to choose, or a long way would be slow for one broker and not for another. A broker
-    that was killed is not let in again before its session is over: 9 s would be most of the clients' patience.
+    A log keeps twice the messages in flight, because messages are read at once, and the node's disk must not fill up.
+    The kernel chooses socket buffers, or a long path would be slow for one broker only. A killed broker is not admitted
+    again until its session ends: the default of 9 s is most of the clients' timeout.
     """
     return {
         "heap": format_size(heap_size(kafka, size)),
@@ -103,17 +103,17 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
 
 
 def heap_size(kafka: Kafka, size: NodeSize) -> int:
-    """Bytes of the Java heap."""
+    """Returns the bytes of the Java heap."""
     if kafka.heap is not None:
         return parse_size(kafka.heap)
     return share(size.memory_bytes, _LEAST_HEAP, _MOST_HEAP)
 
 
 def _segment(spec: BrokerSpec, size: NodeSize) -> int:
-    """Bytes of a file of a partition's log.
+    """Returns the bytes of a file of a partition's log.
 
-    What a log keeps is in whole files, so many partitions have smaller ones: all of them together are to leave most of
-    the storage free. A batch needs room in one.
+    A log keeps whole files. So many partitions have smaller files, and most of the storage stays free. A batch must fit
+    into one file.
     """
     factors = spec.kafka
     logs = max(spec.pairs) * max(factors.partitions)
@@ -126,10 +126,10 @@ def _retention(spec: BrokerSpec, size: NodeSize) -> int:
 
 
 def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> str:
-    """server.properties, whole.
+    """Returns the complete server.properties.
 
-    Clients know the one broker by SERVER_NAME, and reach it at the address that `access` gives. What the broker says to
-    itself stays on loopback.
+    Clients know the one broker by SERVER_NAME, and reach it at the address that `access` decides. Traffic of the broker
+    to itself stays on loopback.
     """
     ports = PORTS if tls else {"kafka": PORTS["kafka"]}
     loopback = {"INTERNAL": _INTERNAL_PORT, "CONTROLLER": _CONTROLLER_PORT}
@@ -156,7 +156,7 @@ def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> st
 
 
 def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerInstance, tls: bool) -> BrokerServer:
-    """Kafka as it is deployed: its storage is formatted, with the clients' account, before it starts."""
+    """Returns Kafka as it is deployed. An init container formats its storage with the clients' account."""
     heap = heap_size(kafka, instance.size) // _MEBIBYTE
     properties = f"{CONFIGURATION}/server.properties"
     return BrokerServer(
@@ -169,7 +169,7 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerIns
         requests={"cpu": "50m", "memory": "128Mi"},
         before=(_format(instance.attached, properties),),
         volumes=(_TMP,),
-        credentials=CERTIFICATE if tls else (),
+        credentials=TLS_CERTIFICATE if tls else (),
     )
 
 

@@ -1,4 +1,4 @@
-"""What trials of a broker give: their quantities, and what spoils or explains them."""
+"""The measurements of a BrokerBenchmark: quantities, trials of several clients, and what distorts or explains them."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -39,11 +39,11 @@ TITLES: Final = {
     "setupBytes": "On the wire to set up a connection",
     "setupPackets": "Packets to set up a connection",
     "pairFairnessPartsPerMillion": "Fairness between pairs (Jain's index)",
-    "encodedPartsPerMillion": "Left by compression",
+    "encodedPartsPerMillion": "Payload left by compression",
     "brokerCpuPartsPerMillion": "CPU of the broker's process",
 }
 _OF_SUBSCRIBERS: Final = {"received", "lost", "acknowledged_lost", "duplicated", "out_of_order"}
-_NOT_SEEN: Final = ServerSample()
+_NO_SAMPLE: Final = ServerSample()
 _SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
 EVERYTHING: Final = ResultTrial(
     trial=1,
@@ -54,19 +54,19 @@ EVERYTHING: Final = ResultTrial(
     round_trip=_SPREAD,
     acknowledge=_SPREAD,
 )
-"""A trial that leaves no quantity out."""
+"""A trial that has all quantities."""
 SATURATED_SHARE: Final = 0.8
-_KAFKAS_OWN: Final = "codec"  # a factor that no other broker has
+_KAFKAS_OWN: Final = "codec"  # a factor of Kafka only
 NODE_SATURATED_PARTS_PER_MILLION: Final = 950_000
 
 
-def of(trial: ResultTrial) -> dict[str, float | None]:
-    """Quantities by name; None where the trial does not tell.
+def quantities(trial: ResultTrial) -> dict[str, float | None]:
+    """Returns quantities by name, None if the trial does not have them.
 
-    Rates are of what was received; without subscribers of what was acknowledged. What goes over the wire for a message
-    is of those that were sent, and what setting up takes is of a connection.
+    Rates are those of received messages, or of acknowledged ones without subscribers. Bytes and packets per message are
+    those of sent messages, and setup bytes and packets are per connection.
     """
-    exchange, sample = trial.exchange, trial.server or _NOT_SEEN
+    exchange, sample = trial.exchange, trial.server or _NO_SAMPLE
     if exchange is None:
         return {}
     alone = exchange.received is None
@@ -132,37 +132,41 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What explains the numbers and spoils nothing: who was the limit, what was late, what came twice."""
+    """Returns what explains the numbers without distorting them: saturation, late messages, and duplicates."""
     notes = []
     single_threaded = _KAFKAS_OWN not in spec.levels
     limited = sum(_broker_saturated(trial, single_threaded) for trial in good)
     if limited:
-        message = f"In {limited} of {len(good)} trials the broker, or its node, used all its CPU: it was the limit."
+        message = (
+            f"In {limited} of {len(good)} trials the broker or its node used all its CPU, which limited the numbers."
+        )
         notes.append(Note(reason="BrokerSaturated", message=message))
     late = sum(trial.exchange.late_sends for trial in good if trial.exchange is not None)
     unsent = sum(trial.exchange.unsent for trial in good if trial.exchange is not None)
     if late or unsent:
         message = (
-            f"{late} messages were sent later than intended, and {unsent} that were due not at all: "
-            "broker or subscribers were slower than the pace."
+            f"{late} messages were sent later than intended, and {unsent} due messages were not sent: broker or "
+            "subscribers were slower than the pacing."
         )
         notes.append(Note(reason="BehindPace", message=message))
     moving = sum(trial.exchange.steady is False for trial in good if trial.exchange is not None)
     if moving:
         message = (
-            f"In {moving} of {len(good)} trials round trips came to no steady state: nothing was left out of them. "
-            "Make the load longer."
+            f"In {moving} of {len(good)} trials round trips reached no steady state, so no message was left out of "
+            "them. Make the load longer."
         )
         notes.append(Note(reason="NotSteady", message=message))
     twice = sum(trial.exchange.duplicated for trial in good if trial.exchange is not None)
     if twice:
-        notes.append(Note(reason="Duplicated", message=f"{twice} further copies of messages were received."))
+        notes.append(Note(reason="Duplicated", message=f"{twice} duplicate messages were received."))
     return notes
 
 
 def _broker_saturated(trial: ResultTrial, single_threaded: bool) -> bool:
-    """Whether the broker's process used 80% of what it may: of one CPU, if it is single-threaded, and its queues grow
-    beyond that; else of its limit. Or its node 95% of all."""
+    """Returns whether the broker's process used 80% of its limit, or its node 95% of its CPU.
+
+    The limit of a single-threaded process is one CPU. Above this, its queues grow.
+    """
     sample = trial.server
     if trial.exchange is None or sample is None:
         return False
@@ -173,32 +177,36 @@ def _broker_saturated(trial: ResultTrial, single_threaded: bool) -> bool:
 
 
 def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What could have spoiled the numbers: messages that did not arrive."""
+    """Returns what may have distorted the numbers: messages that did not arrive."""
     exchanges = [trial.exchange for trial in good if trial.exchange is not None]
     notes = []
     broken = sum(one.acknowledged_lost for one in exchanges)
     if broken:
-        message = f"{broken} messages were acknowledged by the broker and never delivered: did it lose its memory?"
+        message = (
+            f"{broken} messages were acknowledged by the broker and never delivered. Check whether the broker "
+            "restarted."
+        )
         notes.append(Note(reason="AcknowledgedLost", message=message))
     lost = sum(one.lost for one in exchanges)
     if lost > broken:
         sent = sum(one.sent for one in exchanges)
-        message = f"{lost} of {sent} messages were lost: the times are of those that arrived."
+        message = f"{lost} of {sent} messages were lost; the times are those of messages that arrived."
         notes.append(Note(reason="MessagesLost", message=message))
     return notes
 
 
-def bits_per_second(trial: ResultTrial, way: str) -> float | None:
-    """What a trial took of the network."""
+def bits_per_second(trial: ResultTrial, direction: str) -> float | None:
+    """Returns the bits per second that a trial sent in a direction."""
     exchange = trial.exchange
     if exchange is None or not exchange.session_nanoseconds:
         return None
-    wire = exchange.wire_received_bytes if way == "down" else exchange.wire_sent_bytes
+    wire = exchange.wire_received_bytes if direction == "down" else exchange.wire_sent_bytes
     return 8e9 * wire / exchange.session_nanoseconds
 
 
 def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
-    """Errors, and messages where any were exchanged; those of subscribers where there were any."""
+    """Returns errors, and counts of messages if there were any. Without subscribers, the counts about receiving are
+    absent."""
     exchanges = [trial.exchange for trial in trials if trial.exchange is not None]
     if not exchanges:
         return {}
@@ -211,7 +219,7 @@ def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
     """Returns the trial with the messages and the pairs of several clients.
 
-    An echo's costs count; its messages are those that the senders count.
+    The costs of a client that echoes count, its messages do not.
     """
     known = [(line, echo) for line, echo in zip(lines, echoes, strict=True) if line is not None]
     pairs = [line.pair_shares for line, echo in known if not echo and line.pair_shares is not None]
@@ -256,7 +264,7 @@ def _exchange(lines: Sequence[tuple[TrialLine, bool]]) -> Exchange | None:
 
 
 def _setup(whole: Sequence[Exchange], echoes: Sequence[Exchange]) -> dict[str, int]:
-    """What connecting took; absent where the connections of a part are an earlier trial's."""
+    """Returns what connecting took. It is absent if a part uses the connections of an earlier trial."""
     pairs = max(sum(one.pairs for one in whole), 1)
     means = {name: [(getattr(one, name), one.pairs) for one in whole] for name in _SETUP_MEANS}
     sums = {name: [getattr(one, name) for one in (*whole, *echoes)] for name in _SETUP_SUMS}

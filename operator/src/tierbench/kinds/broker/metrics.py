@@ -1,4 +1,4 @@
-"""Metrics of brokers."""
+"""The Prometheus metrics of a BrokerBenchmark."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -46,46 +46,54 @@ _BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr,
 ROUND_TRIP: Final = Family(
     f"{_PREFIX}_round_trip_seconds",
     "histogram",
-    "From a message's intended send time to its arrival, of the good trials; bounds to about 1%.",
+    "From a message's intended send time to its arrival, of the good trials; bounds are exact to about 1%.",
 )
 _MEANS: Final = {
     "roundTripNanoseconds": (gauge(f"{_PREFIX}_round_trip_mean_seconds", "Round trip, mean of the good trials."), 1e9),
     "throughputMessagesPerSecond": (
-        gauge(f"{_PREFIX}_throughput_messages_per_second", "Messages received a second, mean of the good trials."),
+        gauge(f"{_PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."),
         1,
     ),
     "throughputBytesPerSecond": (
         gauge(
             f"{_PREFIX}_throughput_bytes_per_second",
-            "Payload received a second, before compression and encryption, mean of the good trials.",
+            "Payload received per second, before compression and encryption, mean of the good trials.",
         ),
         1,
     ),
     "wireBytes": (
-        gauge(f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections, both ways, in a trial, mean."),
+        gauge(f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."),
         1,
     ),
     "wireThroughputBytesPerSecond": (
         gauge(
             f"{_PREFIX}_wire_throughput_bytes_per_second",
-            "Bytes on the wire a second of the whole session, connecting included, mean.",
+            "Bytes on the wire per second of the whole session, including connecting, mean.",
         ),
         1,
     ),
     "wireBytesPerMessage": (
-        gauge(f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load, both ways, a message, mean."),
+        gauge(
+            f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load per message, in both directions, mean."
+        ),
         1,
     ),
     "wirePacketsPerMessagePartsPerMillion": (
-        gauge(f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load, both ways, a message, mean."),
+        gauge(f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load per message, in both directions, mean."),
         1e6,
     ),
     "setupBytes": (
-        gauge(f"{_PREFIX}_setup_bytes", "Bytes on the wire until a connection is ready for messages, both ways, mean."),
+        gauge(
+            f"{_PREFIX}_setup_bytes",
+            "Bytes on the wire until a connection is ready for messages, in both directions, mean.",
+        ),
         1,
     ),
     "setupPackets": (
-        gauge(f"{_PREFIX}_setup_packets", "TCP segments until a connection is ready for messages, both ways, mean."),
+        gauge(
+            f"{_PREFIX}_setup_packets",
+            "TCP segments until a connection is ready for messages, in both directions, mean.",
+        ),
         1,
     ),
     "pairFairnessPartsPerMillion": (
@@ -93,17 +101,20 @@ _MEANS: Final = {
         1e6,
     ),
     "connectNanoseconds": (
-        gauge(f"{_PREFIX}_connect_seconds", "From the start of a connection to the broker's consent, TLS left out."),
+        gauge(f"{_PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS."),
         1e9,
     ),
     "tlsNanoseconds": (gauge(f"{_PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean."), 1e9),
     "batchMessages": (
-        gauge(f"{_PREFIX}_batch_messages", "Messages of a batch, mean; of brokers that have batches."),
+        gauge(f"{_PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
         1,
     ),
-    "batchBytes": (gauge(f"{_PREFIX}_batch_bytes", "Bytes of a batch after the broker's own codec, mean."), 1),
+    "batchBytes": (gauge(f"{_PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."), 1),
     "encodedPartsPerMillion": (
-        gauge(f"{_PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of it before, mean."),
+        gauge(
+            f"{_PREFIX}_encoded_ratio",
+            "Payload after compression and encryption, as a share of the payload before, mean.",
+        ),
         1e6,
     ),
     "brokerCpuPartsPerMillion": (
@@ -113,12 +124,12 @@ _MEANS: Final = {
 }
 _CODECS: Final = {
     "compress": (
-        gauge(f"{_PREFIX}_compress_seconds", "Compression of a message sent, mean of the good trials."),
+        gauge(f"{_PREFIX}_compress_seconds", "Time to compress a sent message, mean of the good trials."),
         "sent",
     ),
-    "encrypt": (gauge(f"{_PREFIX}_encrypt_seconds", "Encryption of a message sent, mean."), "sent"),
-    "decrypt": (gauge(f"{_PREFIX}_decrypt_seconds", "Decryption of a message received, mean."), "received"),
-    "decompress": (gauge(f"{_PREFIX}_decompress_seconds", "Decompression of a message received, mean."), "received"),
+    "encrypt": (gauge(f"{_PREFIX}_encrypt_seconds", "Time to encrypt a sent message, mean."), "sent"),
+    "decrypt": (gauge(f"{_PREFIX}_decrypt_seconds", "Time to decrypt a received message, mean."), "received"),
+    "decompress": (gauge(f"{_PREFIX}_decompress_seconds", "Time to decompress a received message, mean."), "received"),
 }
 ACKNOWLEDGE: Final = gauge(
     f"{_PREFIX}_acknowledge_mean_seconds",
@@ -126,19 +137,21 @@ ACKNOWLEDGE: Final = gauge(
 )
 _COUNTS: Final = {
     "sent": gauge(f"{_PREFIX}_messages_sent", "Messages sent in all counted trials."),
-    "received": gauge(f"{_PREFIX}_messages_received", "Of these, those that were received."),
-    "lost": gauge(f"{_PREFIX}_messages_lost", "Of these, those that were not."),
-    "acknowledged_lost": gauge(f"{_PREFIX}_messages_acknowledged_lost", "Acknowledged by the broker, never received."),
-    "duplicated": gauge(f"{_PREFIX}_messages_duplicated", "Further copies that were received."),
+    "received": gauge(f"{_PREFIX}_messages_received", "Sent messages that were received."),
+    "lost": gauge(f"{_PREFIX}_messages_lost", "Sent messages that were not received."),
+    "acknowledged_lost": gauge(
+        f"{_PREFIX}_messages_acknowledged_lost", "Messages that the broker acknowledged and that never arrived."
+    ),
+    "duplicated": gauge(f"{_PREFIX}_messages_duplicated", "Duplicate messages that were received."),
     "late_sends": gauge(f"{_PREFIX}_messages_late", "Messages sent later than intended."),
-    "reconnects": gauge(f"{_PREFIX}_reconnects", "Connections made anew in all counted trials."),
+    "reconnects": gauge(f"{_PREFIX}_reconnects", "Reconnects in all counted trials."),
 }
 RETRIED: Final = gauge(f"{_PREFIX}_messages_retried", "Messages that were sent again in all counted trials.")
 ERRORS: Final = gauge(f"{_PREFIX}_errors", "Errors of publishers and subscribers in all counted trials.")
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
-    """Everything that only brokers say."""
+    """Adds the metrics that only brokers have."""
     status = result.status
     round_trips = status.distributions.round_trip
     if round_trips is not None:
@@ -160,7 +173,7 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
 
 
 def _codecs(samples: Samples, trials: Sequence[ResultTrial]) -> None:
-    """What compression and encryption took, a message: of all good trials together, as trials tell sums."""
+    """Adds the time per message of compression and encryption, over all good trials, because trials have sums."""
     good = [trial.exchange for trial in trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
     exchanges = [exchange for exchange in good if exchange is not None]
     for name, (family, counted) in _CODECS.items():

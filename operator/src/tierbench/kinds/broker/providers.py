@@ -1,4 +1,4 @@
-"""The providers of brokers: tierbench itself, Strimzi, and a user who has a broker already."""
+"""The providers of brokers: the interface, the one of tierbench itself, and the one of existing brokers."""
 
 import hashlib
 import secrets
@@ -31,7 +31,7 @@ _PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
 
 @dataclass(frozen=True)
 class BrokerContext:
-    """A broker of a benchmark, of the image that has a name."""
+    """A broker of a benchmark, with one of its images."""
 
     owner: Owner
     spec: BrokerSpec
@@ -42,17 +42,17 @@ class BrokerContext:
 
     @property
     def service(self) -> str:
-        """What it is, where it is ours."""
+        """The name of the service, if tierbench deploys it."""
         return "kafka" if self.broker.mosquitto is None else "mosquitto"
 
     @property
     def image(self) -> str:
-        """Its image, where it is ours."""
+        """The image of the broker, if tierbench deploys it."""
         return self.images.of(self.service, self.image_name)
 
     @property
     def kafka(self) -> Kafka:
-        """What is asked of it, if it is a Kafka of ours."""
+        """The settings of Kafka, if tierbench deploys it."""
         return self.broker.kafka or Kafka()
 
     @property
@@ -63,8 +63,11 @@ class BrokerContext:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How clients reach a broker at host:port, and where their credentials and its CA are. `server_name` is the one
-    that it is known by, if not by its address; `refused` are networks that its name must not lead to."""
+    """How clients reach a broker: its address as host:port, and the sources of their credentials and the CA.
+
+    `server_name` is the name in its certificate if that is not its address. `refused` are networks that the address
+    must not resolve to.
+    """
 
     address: str
     secrets: tuple[Manifest, ...]
@@ -74,23 +77,24 @@ class Endpoint:
 
 
 class Provider(Protocol):
-    """Who brings a broker up."""
+    """What deploys a broker."""
 
-    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
-        """What is kept of its making with each result."""
+    def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
+        """Returns what results keep about the setup of the broker."""
 
-    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
-        """The agent's token, an account, a key for payloads, and certificates if any case uses TLS."""
+    def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
+        """Returns a Secret with the agent's token, an account, a key for payloads, and certificates if a case uses
+        TLS."""
 
-    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """All objects of a server; the pod, the broker's or that of its agent, is the last."""
+    def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
+        """Returns all objects of a server. The pod of the broker or of its agent is the last one."""
 
-    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-        """How clients reach a server that is ready."""
+    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+        """Returns how clients reach a server that is ready."""
 
 
 def account(username: str) -> dict[str, bytes]:
-    """A password as clear text, as Mosquitto keeps it and as Kafka takes it, and a key for payloads."""
+    """Returns a password in clear text, as Mosquitto stores it and as Kafka expects it, and a key for payloads."""
     password = secrets.token_urlsafe(24).encode()
     return {
         "username": username.encode(),
@@ -102,68 +106,69 @@ def account(username: str) -> dict[str, bytes]:
 
 
 def _mosquitto_hash(password: bytes) -> str:
-    """SHA-512 with a salt, as every version of Mosquitto reads it. The password is random: one round does."""
+    """Returns a salted SHA-512 hash that every version of Mosquitto reads. One round is enough for a random
+    password."""
     salt = secrets.token_bytes(_SALT_BYTES)
     digest = hashlib.sha512(password + salt).digest()
     return f"$6${b64encode(salt).decode()}${b64encode(digest).decode()}"
 
 
 class Standalone:
-    """Brokers of our own, each in a pod with its agent."""
+    """Brokers that tierbench deploys, each in a pod with its agent."""
 
-    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
-        """Its image, and its settings."""
-        broker = asked.broker
+    def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
+        """Returns the image and the settings of the broker."""
+        broker = context.broker
         if broker.mosquitto is not None:
             settings = mosquitto.settings(broker.mosquitto)
         else:
-            settings = kafka.kafka_settings(asked.kafka, asked.spec, size)
-        return ServiceFacts(name=broker.name, image=asked.image, settings=settings)
+            settings = kafka.kafka_settings(context.kafka, context.spec, size)
+        return ServiceFacts(name=broker.name, image=context.image, settings=settings)
 
-    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
-        """With certificates, for clients know it by one name."""
-        return Credentials(secret(asked.owner, instance), certificate=asked.tls, account=account)
+    def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
+        """Returns a Secret with certificates, because all clients know the broker by one name."""
+        return Credentials(secret(context.owner, instance), certificate=context.tls, account=account)
 
-    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """The broker, and the agent beside it."""
-        broker = asked.broker
+    def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
+        """Returns the broker and its agent."""
+        broker = context.broker
         if broker.mosquitto is not None:
-            server = mosquitto.mosquitto_server(broker.mosquitto, asked.image, asked.tls)
+            server = mosquitto.mosquitto_server(broker.mosquitto, context.image, context.tls)
         else:
-            server = kafka.kafka_server(asked.kafka, asked.spec, asked.image, instance, asked.tls)
-        return broker_manifests(asked.owner, asked.spec, asked.images, instance, server)
+            server = kafka.kafka_server(context.kafka, context.spec, context.image, instance, context.tls)
+        return broker_manifests(context.owner, context.spec, context.images, instance, server)
 
-    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-        """Everything is in the one Secret."""
-        protocol, secure = asked.broker.protocol, tls is not Tls.NONE
+    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+        """Returns the endpoint. One Secret has all credentials."""
+        protocol, secure = context.broker.protocol, tls is not Tls.NONE
         port = f"{protocol.lower()}{'s' if secure else ''}"
         secret = secret_items(server.instance.attached, *AGENT, *ACCOUNT, *(("ca.crt",) if secure else ()))
         return Endpoint(
-            address=address(asked.spec.access, server, port, _PORTS[port]),
+            address=address(context.spec.access, server, port, _PORTS[port]),
             secrets=(secret,),
             server_name=SERVER_NAME if secure or protocol is server_spec.Protocol.KAFKA else None,
         )
 
 
 class External:
-    """Brokers that are there already: driven by their users' account, and neither deployed nor observed."""
+    """Existing brokers. They are used with an account of the user, and neither deployed nor observed."""
 
-    def facts(self, asked: BrokerContext, size: NodeSize) -> ServiceFacts:
-        """No more than its name."""
-        return ServiceFacts(name=asked.broker.name)
+    def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
+        """Returns only the name of the broker."""
+        return ServiceFacts(name=context.broker.name)
 
-    def credentials(self, asked: BrokerContext, instance: ServerInstance) -> Credentials:
-        """For the agent's token and the key for payloads: the rest is the user's."""
-        return Credentials(secret(asked.owner, instance), certificate=asked.tls, account=account)
+    def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
+        """Returns a Secret with the agent's token and the key for payloads. All else is in the user's Secret."""
+        return Credentials(secret(context.owner, instance), certificate=context.tls, account=account)
 
-    def manifests(self, asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """The agent alone, where clients meet."""
-        return agent_manifests(asked.owner, asked.images, instance, asked.spec.clients.resources)
+    def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
+        """Returns only the agent, through which clients synchronize."""
+        return agent_manifests(context.owner, context.images, instance, context.spec.clients.resources)
 
-    def way(self, asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-        """Where the user says that it is; account and CA are in the user's Secret."""
-        external = cast(server_spec.External, asked.broker.external)
+    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+        """Returns the address in the spec. Account and CA are in the user's Secret."""
+        external = cast(server_spec.External, context.broker.external)
         ca = () if tls is Tls.NONE else ("ca.crt",)
         users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
         secrets = (secret_items(server.instance.attached, *AGENT), *users)
-        return Endpoint(external.address, secrets, account=bool(users), refused=asked.policy.refused_networks)
+        return Endpoint(external.address, secrets, account=bool(users), refused=context.policy.refused_networks)

@@ -25,7 +25,7 @@ from tierbench.results.units import DASH, join_words, percent, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
 _RATE: Final = "throughputMessagesPerSecond"
-_AXIS: Final = "PerSecond"  # of messages, as the title says
+_AXIS: Final = "PerSecond"  # messages, as the title says
 _MOST: Final = 8
 _TONES: Final = 6
 _QUARTERS: Final = ("slowest quarter", "second quarter", "third quarter", "fastest quarter")
@@ -223,8 +223,11 @@ def perftool_tsv(results: Iterable[BenchmarkResult]) -> str:
 
 
 def _records(results: Iterable[BenchmarkResult]) -> Iterator[dict[str, dict[str, float]]]:
-    """{"writer": {…}, "reader": {…}} of every counted trial that exchanged messages, without subscribers no reader;
-    times in seconds since 1970."""
+    """Yields {"writer": {…}, "reader": {…}} for every counted trial with messages. Without subscribers there is no
+    reader.
+
+    Times are seconds since 1970.
+    """
     for result in results:
         if "payloadSize" not in result.spec.levels:
             continue

@@ -1,4 +1,4 @@
-"""The pod of a broker of our own, and Mosquitto in it."""
+"""The pod of a broker that tierbench deploys, and Mosquitto."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,19 +12,19 @@ from tierbench.workloads.agent import agent_container, agent_service, agent_volu
 from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.networking import access_services
 from tierbench.workloads.pods import (
-    CERTIFICATE,
     CREDENTIALS,
     CREDENTIALS_MOUNT,
     NO_SIDECARS,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
-    SMALL,
-    beside,
+    SMALL_REQUESTS,
+    TLS_CERTIFICATE,
     credentials_mounts,
     credentials_volumes,
-    measured,
+    measured_resources,
     pin_to_node,
     pod_basics,
+    sidecar_resources,
 )
 from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerInstance
 
@@ -48,7 +48,10 @@ _UNLIMITED: Final = "0"
 
 @dataclass(frozen=True)
 class BrokerServer:
-    """What is particular to a broker: `process` is its program's name, `files` its configuration at CONFIGURATION."""
+    """What is specific to a broker.
+
+    `process` is the name of its program, `files` are its configuration files below CONFIGURATION.
+    """
 
     name: str
     image: str
@@ -56,18 +59,18 @@ class BrokerServer:
     process: str
     ports: Mapping[str, int]
     files: Mapping[str, str]
-    requests: Mapping[str, str] = field(default_factory=lambda: SMALL)
+    requests: Mapping[str, str] = field(default_factory=lambda: SMALL_REQUESTS)
     before: tuple[Manifest, ...] = ()
     volumes: tuple[str, ...] = ()
     """Further paths that it writes to."""
     credentials: tuple[str, ...] = ()
     """Keys of its Secret that it reads."""
     plain_credentials: Mapping[str, str] = field(default_factory=dict)
-    """Paths, by their key, of credentials that it wants as plain files: in a Secret's mount all are symbolic links."""
+    """Paths by key of credentials that must be plain files. In the mount of a Secret, all files are symbolic links."""
 
     @property
     def mounts(self) -> tuple[Manifest, ...]:
-        """Configuration, credentials, data, and what else it writes to."""
+        """The mounts of configuration, credentials, data, and further writable paths."""
         plain = (
             {**CREDENTIALS_MOUNT, "mountPath": path, "subPath": key} for key, path in self.plain_credentials.items()
         )
@@ -80,12 +83,12 @@ class BrokerServer:
 
 
 def storage_size(size: NodeSize) -> int:
-    """Bytes that a broker may keep."""
+    """Returns the bytes that a broker can store."""
     return share(size.storage_bytes, _LEAST_STORAGE, _MOST_STORAGE)
 
 
 def share(whole: int, least: int, most: int) -> int:
-    """A broker's part of what there is, in whole MiB."""
+    """Returns a broker's share of a resource of the node, in whole MiB."""
     return min(most, max(least, whole // _NODE_SHARE)) // _MEBIBYTE * _MEBIBYTE
 
 
@@ -96,7 +99,7 @@ def _volume(path: str) -> str:
 def broker_manifests(
     owner: Owner, spec: BrokerSpec, images: Images, instance: ServerInstance, broker: BrokerServer
 ) -> tuple[Manifest, ...]:
-    """ConfigMap, Services, and last the pod."""
+    """Returns ConfigMap, Services, and last the pod."""
     labels = server_labels(instance.run, instance.slot)
     metadata = owner.metadata(instance.name, labels)
     attached = owner.metadata(instance.attached, labels)
@@ -121,15 +124,18 @@ def _pod(
             **pod_basics(images),
             **pin_to_node(instance.node, instance.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
-            # The agent tells what CPU the broker's process takes.
+            # The agent measures the CPU time of the broker's process.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
             "initContainers": [
-                {**_restricted(images, broker, container), "resources": beside(resources, broker.requests)}
+                {**_restricted(images, broker, container), "resources": sidecar_resources(resources, broker.requests)}
                 for container in broker.before
             ],
             "containers": [
-                {**_restricted(images, broker, _container(broker)), "resources": measured(resources, broker.requests)},
+                {
+                    **_restricted(images, broker, _container(broker)),
+                    "resources": measured_resources(resources, broker.requests),
+                },
                 agent_container(
                     images, broker.ports.values(), ["--directory=", "--process", broker.process], resources
                 ),
@@ -160,7 +166,7 @@ def _container(broker: BrokerServer) -> Manifest:
         "name": broker.name,
         "command": list(broker.command),
         "ports": [{"name": name, "containerPort": port} for name, port in broker.ports.items()],
-        # Only until it has started: a probe is a connection, and those that count are the clients'.
+        # Only until the broker has started: each probe is a connection, and would disturb the measurements.
         "startupProbe": {
             "tcpSocket": {"port": next(iter(broker.ports.values()))},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
@@ -170,10 +176,10 @@ def _container(broker: BrokerServer) -> Manifest:
 
 
 def settings(mosquitto: Mosquitto) -> dict[str, str]:
-    """What is set on purpose, by the names of mosquitto.conf(5).
+    """Returns the settings that tierbench chooses, by the names of mosquitto.conf(5).
 
-    Small packets leave at once (tcp_nodelay), and no limit drops messages behind the client's back: how many are under
-    way is the client's window.
+    Small packets are sent at once (tcp_nodelay). No limit of the broker drops messages: the client's window limits the
+    messages in flight.
     """
     return {
         "set_tcp_nodelay": "true",
@@ -186,7 +192,7 @@ def settings(mosquitto: Mosquitto) -> dict[str, str]:
 
 
 def configuration(mosquitto: Mosquitto, tls: bool) -> str:
-    """mosquitto.conf, whole."""
+    """Returns the complete mosquitto.conf."""
     lines = [
         "allow_anonymous false",
         f"password_file {PASSWORDS_FILE}",
@@ -201,7 +207,7 @@ def configuration(mosquitto: Mosquitto, tls: bool) -> str:
     if tls:
         lines += [
             f"listener {PORTS['mqtts']}",
-            # Before 2.0 there is no TLS without a place of CAs. In this one there is none, so none is sent along.
+            # Before 2.0, TLS needs a capath. This directory contains no CA, so Mosquitto sends none.
             f"capath {CREDENTIALS}",
             f"certfile {CREDENTIALS}/tls.crt",
             f"keyfile {CREDENTIALS}/tls.key",
@@ -210,7 +216,7 @@ def configuration(mosquitto: Mosquitto, tls: bool) -> str:
 
 
 def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServer:
-    """Mosquitto as it is deployed."""
+    """Returns Mosquitto as it is deployed."""
     return BrokerServer(
         name="mosquitto",
         image=image,
@@ -218,7 +224,7 @@ def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServe
         process="mosquitto",
         ports=PORTS,
         files={"mosquitto.conf": configuration(mosquitto, tls)},
-        credentials=(PASSWORDS_KEY, *(CERTIFICATE if tls else ())),
-        # From 2.1 on Mosquitto follows no symbolic link to its passwords.
+        credentials=(PASSWORDS_KEY, *(TLS_CERTIFICATE if tls else ())),
+        # From 2.1 on, Mosquitto does not follow a symbolic link to its passwords.
         plain_credentials={PASSWORDS_KEY: PASSWORDS_FILE},
     )

@@ -1,4 +1,4 @@
-"""BrokerBenchmark: on which class of node should a message broker run, and which broker?"""
+"""The spec of a BrokerBenchmark: how fast and reliably brokers on node classes deliver messages."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue
 
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
-    NODES,
+    SERVER_NODES,
     Access,
     Benchmark,
     Delivery,
@@ -17,59 +17,57 @@ from tierbench.api.benchmark import (
     Servers,
     ServiceSpec,
     Tls,
-    bounded_pairs,
-    refinable,
+    matrix_rule,
+    preflight_rule,
+    refine_rule,
 )
 from tierbench.api.model import Kind, Model, Rule, levels, matching, rules
 from tierbench.api.quantity import is_smaller
-from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 
 
 class Encryption(StrEnum):
-    """Of the payload, from publisher to subscriber: the broker sees only the ciphertext."""
+    """Encryption of the payload from publisher to subscriber. The broker sees only the ciphertext."""
 
     NONE = "None"
     AES128GCM = "AES128GCM"
 
 
 class ClosedLoop(Model):
-    """The next message is sent when one has come back."""
+    """A publisher sends the next message when one has returned."""
 
-    in_flight: int = Field(default=1, ge=1, le=10000, description="Messages of a publisher that are under way.")
+    in_flight: int = Field(default=1, ge=1, le=10000, description="Messages in flight per publisher.")
 
 
 class Acknowledged(Model):
-    """The next message is sent when the broker has acknowledged one, whether or not it has come back."""
+    """A publisher sends the next message when the broker has acknowledged one, whether or not it has returned."""
 
-    in_flight: int = Field(
-        default=1, ge=1, le=10000, description="Messages of a publisher that the broker has not acknowledged."
-    )
+    in_flight: int = Field(default=1, ge=1, le=10000, description="Unacknowledged messages per publisher.")
 
 
 class AsFastAsPossible(Model):
-    """Messages are sent as fast as the window allows."""
+    """Publishers send as fast as the window allows."""
 
 
 class Pacing(Model):
-    """When messages are sent: exactly one of the five."""
+    """When publishers send messages: exactly one of the five."""
 
-    closed_loop: ClosedLoop | None = Field(default=None, description="The next one when one has come back.")
+    closed_loop: ClosedLoop | None = Field(default=None, description="Send the next message when one has returned.")
     acknowledged: Acknowledged | None = Field(
-        default=None, description="The next one when the broker has acknowledged one."
+        default=None, description="Send the next message when the broker has acknowledged one."
     )
-    as_fast_as_possible: AsFastAsPossible | None = Field(default=None, description="As fast as the window allows.")
+    as_fast_as_possible: AsFastAsPossible | None = Field(default=None, description="Send as fast as the window allows.")
     interval_milliseconds: int | None = Field(
-        default=None, ge=1, le=3_600_000, description="One each interval, of each publisher."
+        default=None, ge=1, le=3_600_000, description="Each publisher sends one message per interval."
     )
     messages_per_second: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="So many a second, of each publisher."
+        default=None, ge=1, le=1_000_000, description="Messages per second and publisher."
     )
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The kind of pace, and what goes with it. An interval is a rate."""
+        """The type of the pacing and its parameters. An interval is given as a rate."""
         if self.closed_loop is not None:
             return {"pacing": "ClosedLoop", "inFlight": str(self.closed_loop.in_flight)}
         if self.acknowledged is not None:
@@ -82,13 +80,15 @@ class Pacing(Model):
 
 
 class Load(Model):
-    """How much a trial is: exactly one of the two."""
+    """The load of a trial: exactly one of the two."""
 
-    messages_per_publisher: int | None = Field(default=None, ge=1, le=100_000_000, description="So many messages.")
-    duration_seconds: int | None = Field(default=None, ge=1, le=86400, description="For so long.")
+    messages_per_publisher: int | None = Field(
+        default=None, ge=1, le=100_000_000, description="Number of messages per publisher."
+    )
+    duration_seconds: int | None = Field(default=None, ge=1, le=86400, description="Duration of the load.")
 
     def __str__(self) -> str:
-        """The load in words."""
+        """Returns the load in words."""
         if self.duration_seconds is not None:
             return f"{self.duration_seconds} s"
         return f"{self.messages_per_publisher} messages"
@@ -97,22 +97,22 @@ class Load(Model):
 _ONE_PACE = Rule(
     "[has(self.closedLoop), has(self.acknowledged), has(self.asFastAsPossible), has(self.intervalMilliseconds), "
     "has(self.messagesPerSecond)].filter(x, x).size() == 1",
-    "give exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond, "
-    "for example {closedLoop: {inFlight: 1}}",
+    "set exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond, for "
+    "example {closedLoop: {inFlight: 1}}",
 )
 _ARRIVALS = Rule(
     "!has(self.pacing.closedLoop) || !has(self.clients.subscribers) || !has(self.clients.subscribers.none)",
-    "pacing.closedLoop waits for messages to come back, and with clients.subscribers: {none: {}} none does: write "
+    "pacing.closedLoop waits for messages to return, and with clients.subscribers: {none: {}} none returns: write "
     "pacing: {acknowledged: {inFlight: 1}}, or {asFastAsPossible: {}}",
 )
 _ACKNOWLEDGEMENTS = Rule(
     "!has(self.pacing.acknowledged) || !self.delivery.exists(d, d == 'AtMostOnce')",
-    "pacing.acknowledged waits for acknowledgements, and delivery AtMostOnce has none: take that out, or write pacing: "
-    "{asFastAsPossible: {}} for it in another benchmark",
+    "pacing.acknowledged waits for acknowledgements, and delivery AtMostOnce has none: remove AtMostOnce, or measure "
+    "it in another benchmark with pacing: {asFastAsPossible: {}}",
 )
 _ONE_LOAD = Rule(
     "has(self.messagesPerPublisher) != has(self.durationSeconds)",
-    "give exactly one of messagesPerPublisher and durationSeconds, for example {messagesPerPublisher: 100}",
+    "set exactly one of messagesPerPublisher and durationSeconds, for example {messagesPerPublisher: 100}",
 )
 _SERVERS_GIVEN = Rule(
     "has(self.servers) || self.brokers.all(b, has(b.external))",
@@ -120,38 +120,39 @@ _SERVERS_GIVEN = Rule(
 )
 _EXTERNAL_TLS = Rule(
     "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
-    "an external broker has one address: give one level of tls, and another benchmark for each other",
+    "an external broker has one address: write one level of tls, and another benchmark for each other level",
 )
 _LIMIT = "self.servers.resources.limits.memory"
 _HEAP_WITHIN = Rule(
     f"!has(self.servers) || !has(self.servers.resources) || !has({_LIMIT})"
     " || self.brokers.all(b, !has(b.kafka) || b.kafka.provider != 'Standalone' || !has(b.kafka.heap)"
     f" || {is_smaller('b.kafka.heap', _LIMIT)})",
-    "kafka.heap does not fit into servers.resources.limits.memory: Java needs about 200Mi beside its heap",
+    "kafka.heap does not fit into servers.resources.limits.memory: Java needs about 200Mi in addition to its heap",
 )
 _SPREAD = Rule(
     "self.pairs.all(p, p >= self.clients.pods)",
-    "clients.pods is more than the smallest of pairs: each pod needs a pair of its own",
+    "clients.pods is more than the smallest number in pairs: each pod needs at least one pair",
 )
 _KAFKA = "(has(b.kafka) || (has(b.external) && b.external.protocol == 'Kafka'))"
 _PAHO = Rule(
     f"self.clients.engine != 'Paho' || !self.brokers.exists(b, {_KAFKA})",
-    "clients.engine: Paho speaks MQTT alone: write Native, or measure Kafka in another benchmark",
+    "clients.engine: Paho only supports MQTT: write Native, or measure Kafka in another benchmark",
 )
 _LEVELS_OF_ZSTD = Rule(
     "self.clients.engine == 'Paho' || self.compression.all(c, !c.startsWith('Zstd:')"
     " || c in ['Zstd:1', 'Zstd:3', 'Zstd:7', 'Zstd:11'])",
-    "clients.engine: Native compresses with Zstd at four speeds: write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or "
-    "clients.engine: Paho, which has all levels",
+    "clients.engine: Native supports four levels of Zstd: write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or clients.engine: "
+    "Paho, which supports all levels",
 )
 _STRIMZI = "self.brokers.exists(b, has(b.kafka) && b.kafka.provider == 'Strimzi')"
 _STRIMZI_HOST_NETWORK = Rule(
     f"self.access != 'HostNetwork' || !{_STRIMZI}",
-    "access: HostNetwork is not to be had of Strimzi: write ClusterIP, PodIP or NodePort, or provider: Standalone",
+    "Strimzi does not support access: HostNetwork: write ClusterIP, PodIP or NodePort, or provider: Standalone",
 )
 _STRIMZI_NODE_PORT = Rule(
     f"self.access != 'NodePort' || self.tls.all(t, t == 'None') || !{_STRIMZI}",
-    "Strimzi's certificates do not name nodes: with access: NodePort write tls: [None], or ClusterIP or PodIP with TLS",
+    "Strimzi's certificates do not contain nodes: with access: NodePort write tls: [None], or use ClusterIP or PodIP "
+    "with TLS",
 )
 _CLIENT_NODES = (
     "(size(self.clients.nodeClasses) + (has(self.clients.subscribers)"
@@ -164,7 +165,7 @@ _KAFKA_CASES = (
 _MOSQUITTOS = f"self.brokers.filter(b, has(b.mosquitto)).map(b, {levels('b.mosquitto.images')}).sum()"
 _KAFKAS = f"self.brokers.filter(b, has(b.kafka)).map(b, {levels('b.kafka.images')}).sum()"
 _PLACES = (
-    f"{NODES} * {_MOSQUITTOS} + {NODES} * {_KAFKAS} * {_KAFKA_CASES}"
+    f"{SERVER_NODES} * {_MOSQUITTOS} + {SERVER_NODES} * {_KAFKAS} * {_KAFKA_CASES}"
     " + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT'))"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
@@ -172,12 +173,6 @@ _CASES = (
     f"({_PLACES}) * size(self.clients.nodeClasses)"
     f" * {PAYLOAD_CASES} * size(self.delivery) * size(self.tls)"
     " * size(self.encryption) * size(self.compression) * size(self.pairs)"
-)
-_BOUNDED_MATRIX = Rule(
-    f"{_CASES} <= {MAXIMUM_CASES}",
-    f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
-    f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
-    f"take levels out, or make several benchmarks'.format([{_CASES}])",
 )
 
 _SECRETS = (
@@ -189,7 +184,7 @@ NO_SERVERS = Servers.model_construct(node_classes=())
 
 
 class BrokerSpec(ServiceSpec):
-    """Messages of these kinds, through these brokers on each server class, from and to each client class."""
+    """Which messages go through which brokers on each server class, from and to each client class."""
 
     brokers: tuple[Broker, ...] = Field(
         min_length=1,
@@ -199,12 +194,12 @@ class BrokerSpec(ServiceSpec):
     )
     servers: Servers = Field(
         default=NO_SERVERS,
-        description="Where brokers are deployed. Needed unless all of them are external.",
+        description="Where the brokers run. Required unless all brokers are external.",
         json_schema_extra={"default": None},
     )
     clients: BrokerClients = Field(description="Where publishers and subscribers run.")
     payload: Payload = Field(
-        default=Payload(), json_schema_extra=rules(*PAYLOAD_RULES), description="What messages carry."
+        default=Payload(), json_schema_extra=rules(*PAYLOAD_RULES), description="Content of the messages."
     )
     delivery: tuple[Delivery, ...] = Field(
         default=(Delivery.AT_LEAST_ONCE,),
@@ -226,7 +221,7 @@ class BrokerSpec(ServiceSpec):
         min_length=1,
         max_length=2,
         json_schema_extra=_SET,
-        description="Of the payload, end to end (a factor).",
+        description="End-to-end encryption of the payload (a factor).",
     )
     compression: tuple[
         Annotated[
@@ -236,7 +231,7 @@ class BrokerSpec(ServiceSpec):
                 json_schema_extra=rules(
                     matching(
                         "^(None|Gzip(:[1-9])?|Zstd(:([1-9]|1[0-9]|2[0-2]))?)$",
-                        "must be None, Gzip or Zstd, with a level if wanted: Gzip:1 … Gzip:9, Zstd:1 … Zstd:22",
+                        "must be None, Gzip or Zstd, optionally with a level: Gzip:1 … Gzip:9, Zstd:1 … Zstd:22",
                     )
                 ),
             ),
@@ -247,51 +242,52 @@ class BrokerSpec(ServiceSpec):
         min_length=1,
         max_length=8,
         json_schema_extra=_SET,
-        description="Of the payload, before encryption: None, Gzip, Zstd, Gzip:9, Zstd:11 (a factor). Of "
-        "Zstd's levels the engine Native has 1, 3, 7 and 11.",
+        description="Compression of the payload before encryption: None, Gzip, Zstd, Gzip:9, Zstd:11 (a factor). The "
+        "engine Native supports levels 1, 3, 7 and 11 of Zstd.",
     )
     pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
         default=(1,),
         min_length=1,
         max_length=8,
         json_schema_extra=_SET,
-        description="Publishers, each with a subscriber of its own (a factor).",
+        description="Number of publishers, each with a subscriber of its own (a factor).",
     )
-    kafka: KafkaFactors = Field(default=KafkaFactors(), description="How Kafka's brokers are used.")
+    kafka: KafkaFactors = Field(default=KafkaFactors(), description="How the clients of Kafka use it.")
     pacing: Pacing = Field(
         default=Pacing(closed_loop=ClosedLoop()),
         json_schema_extra=rules(_ONE_PACE),
-        description="When messages are sent.",
+        description="When publishers send messages.",
     )
     window: int = Field(
         default=512,
         ge=1,
         le=65000,
-        description="Messages of a publisher that may be under way at once, whatever the pacing: beyond it the "
-        "broker would have to queue, and at last drop them.",
+        description="Maximum number of messages in flight per publisher, whatever the pacing. With more, the broker "
+        "would have to queue messages, and finally drop them.",
     )
     load: Load = Field(
         default=Load(messages_per_publisher=100),
         json_schema_extra=rules(_ONE_LOAD),
-        description="How much a trial is.",
+        description="Load of a trial.",
     )
     patience_milliseconds: int = Field(
         default=10000,
         ge=100,
         le=600000,
-        description="Messages under way are lost when none has come for so long.",
+        description="Messages in flight are lost if none arrives for this long.",
     )
     ready_seconds: int = Field(
         default=60,
         ge=1,
         le=3600,
-        description="How long a broker that runs may take to carry a first message from the client's node.",
+        description="How long a running broker may take to deliver a first message from the client's node.",
     )
-    access: Access = Field(default=Access.CLUSTER_IP, description="The path from clients to the broker.")
+    access: Access = Field(default=Access.CLUSTER_IP, description="Network path from clients to the broker.")
 
     @property
     def policy_subject(self) -> PolicySubject:
-        """Brokers that are there already, the accounts that they are sent, and where subscribers are."""
+        """What an administrator can refuse in this spec, including external brokers, accounts sent to them, and the
+        subscribers' class."""
         given, subscribers = super().policy_subject, self.clients.subscribers
         apart = () if subscribers is None or subscribers.node_class is None else (subscribers.node_class,)
         external = [broker.external for broker in self.brokers if broker.external is not None]
@@ -305,7 +301,7 @@ class BrokerSpec(ServiceSpec):
 
     @property
     def parameters(self) -> dict[str, str]:
-        """How messages are sent, awaited and given up, and from where."""
+        """The settings of pacing, load, window, clients and path."""
         subscribers = self.clients.subscribers
         return {
             **super().parameters,
@@ -322,7 +318,7 @@ class BrokerSpec(ServiceSpec):
 
 
 class BrokerBenchmark(Benchmark):
-    """On which class of node should a message broker run, and which broker?"""
+    """Measures how fast and reliably message brokers on node classes deliver."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="BrokerBenchmark",
@@ -331,7 +327,7 @@ class BrokerBenchmark(Benchmark):
         short_names=("bb",),
         namespaced=True,
         columns=BENCHMARK_COLUMNS,
-        description="BrokerBenchmark measures how fast and how surely message brokers deliver from each class of node: "
+        description="BrokerBenchmark measures how fast and how reliably message brokers deliver from each node class: "
         "which broker, on which class, up to which load?",
     )
     PREFIX: ClassVar[str] = "bb"
@@ -346,9 +342,9 @@ class BrokerBenchmark(Benchmark):
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
-        bounded_pairs(_CLIENT_NODES),
-        _BOUNDED_MATRIX,
-        refinable("payload.sizes"),
+        preflight_rule(_CLIENT_NODES),
+        matrix_rule(_CASES),
+        refine_rule("payload.sizes"),
     )
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
         node_classes="(has(object.spec.servers) ? object.spec.servers.nodeClasses : [])"

@@ -1,4 +1,4 @@
-"""Kafka as Strimzi brings it up: what is asked of it, the same for every version of its API."""
+"""The objects that make Strimzi deploy Kafka. They are the same for every version of its API."""
 
 import hashlib
 from collections.abc import Iterable
@@ -44,9 +44,9 @@ _SMALL: Final = {
     "jvmOptions": {"-Xmx": "96m"},
     "resources": {"requests": {"cpu": "50m", "memory": "256Mi"}, "limits": {"memory": "256Mi"}},
 }
-# Until 0.47 Strimzi wants to be told that there is no ZooKeeper; later ones do not look.
+# Up to 0.47, Strimzi needs these annotations to run without ZooKeeper. Later versions ignore them.
 _KRAFT: Final = {"strimzi.io/kraft": "enabled", "strimzi.io/node-pools": "enabled"}
-# A starved broker that is asked too often or too briefly is killed for it.
+# With shorter probes, Kubernetes kills a broker that has little CPU.
 _PROBES: Final = {
     "readinessProbe": {"initialDelaySeconds": 15, "timeoutSeconds": 15},
     "livenessProbe": {"initialDelaySeconds": 60, "timeoutSeconds": 15, "failureThreshold": 6},
@@ -55,9 +55,10 @@ _PROBES: Final = {
 
 @dataclass(frozen=True)
 class StrimziNames:
-    """What Strimzi's objects for a server are called: never the same for two servers, nor for two benchmarks of a name.
+    """The names of Strimzi's objects for a server. No two servers and no two benchmarks of one name share them.
 
-    Strimzi would take what has the name of something just deleted for that. Kafka, topic and user have one name.
+    Otherwise Strimzi would mistake a new object for one that was just deleted. Kafka, topic and user have the same
+    name.
     """
 
     kafka: str
@@ -65,42 +66,43 @@ class StrimziNames:
 
     @property
     def pod(self) -> str:
-        """The broker's pod."""
+        """The name of the broker's pod."""
         return f"{self.kafka}-{self.pool}-0"
 
     @property
     def authority(self) -> str:
-        """The Secret with the CA of the broker's certificate."""
+        """The name of the Secret with the CA of the broker's certificate."""
         return f"{self.kafka}-cluster-ca-cert"
 
     def have(self, name: str) -> bool:
-        """Whether an object or a pod of this name is of the server."""
+        """Returns whether an object or a pod with this name belongs to the server."""
         return name in (self.kafka, self.pool) or name.startswith(f"{self.kafka}-")
 
 
 def strimzi_names(owner: Owner, server: str) -> StrimziNames:
-    """By the name of the server. Short enough for Strimzi to add its own words, within the 63 characters of a label."""
+    """Returns the names for a server. Strimzi can append to them within the 63 characters of a label."""
     number = hashlib.sha256(f"{owner.uid}/{server}".encode()).hexdigest()[:8]
     stem = server[:_LONGEST_STEM].rstrip("-")
     return StrimziNames(f"{stem}-{number}", f"n-{number}")
 
 
-def facts(asked: BrokerContext, size: NodeSize) -> ServiceFacts:
-    """What is set on purpose: what a standalone Kafka has, and what is particular to Strimzi."""
-    kafka = asked.kafka
+def facts(context: BrokerContext, size: NodeSize) -> ServiceFacts:
+    """Returns the settings that tierbench chooses: those of a standalone Kafka, and those of Strimzi."""
+    kafka = context.kafka
     options = kafka.strimzi or Strimzi()
     claim = options.persistent_volume_claim
     given = {f"{part}.{name}": value for part, of in _compute(options).items() for name, value in of.items()}
-    settings = {**kafka_settings(kafka, asked.spec, size), "provider": "Strimzi", **given}
+    settings = {**kafka_settings(kafka, context.spec, size), "provider": "Strimzi", **given}
     if claim is not None:
         settings |= {"storage": claim.size, "storageClass": claim.storage_class_name[:_LONGEST_SETTING]}
-    return ServiceFacts(name=asked.broker.name, settings=settings)
+    return ServiceFacts(name=context.broker.name, settings=settings)
 
 
-def credentials(asked: BrokerContext, instance: ServerInstance) -> Credentials:
-    """Strimzi makes its own certificates, and the user's name is that of an object."""
-    user = strimzi_names(asked.owner, instance.name).kafka
-    return Credentials(secret(asked.owner, instance), certificate=False, account=account, username=user)
+def credentials(context: BrokerContext, instance: ServerInstance) -> Credentials:
+    """Returns a Secret without certificates, because Strimzi creates them. The user has the name of a Strimzi
+    object."""
+    user = strimzi_names(context.owner, instance.name).kafka
+    return Credentials(secret(context.owner, instance), certificate=False, account=account, username=user)
 
 
 def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
@@ -108,26 +110,27 @@ def _compute(options: Strimzi) -> dict[str, dict[str, str]]:
     return {name: values for name, values in given.items() if values}
 
 
-def manifests(asked: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
-    """All of Strimzi's objects, the pool before its Kafka, or that would be refused; then the agent."""
-    owner = asked.owner
+def manifests(context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
+    """Returns all of Strimzi's objects, and the agent. The pool comes before its Kafka, which Strimzi would reject
+    otherwise."""
+    owner = context.owner
     names = strimzi_names(owner, instance.name)
     bodies = {
-        "KafkaNodePool": (names.pool, _pool(asked, instance)),
-        "Kafka": (names.kafka, _kafka(asked, instance)),
+        "KafkaNodePool": (names.pool, _pool(context, instance)),
+        "Kafka": (names.kafka, _kafka(context, instance)),
         "KafkaUser": (names.kafka, _user(instance)),
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
     objects = (_object(owner, instance, kind, names, *bodies[kind]) for kind in KINDS)
-    return (*objects, *agent_manifests(owner, asked.images, instance, asked.spec.servers.resources))
+    return (*objects, *agent_manifests(owner, context.images, instance, context.spec.servers.resources))
 
 
-def way(asked: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-    """Where Strimzi says that its listener is; the CA is that of its certificate."""
+def endpoint(context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+    """Returns the address of the listener that Strimzi reports. The CA is that of its certificate."""
     instance, listener = server.instance, _PLAIN if tls is Tls.NONE else _TLS
     secrets = [secret_items(instance.attached, *AGENT, *ACCOUNT)]
     if tls is not Tls.NONE:
-        authority = strimzi_names(asked.owner, instance.name).authority
+        authority = strimzi_names(context.owner, instance.name).authority
         secrets.append(secret_items(authority, "ca.crt"))
     return Endpoint(server.listeners[listener], tuple(secrets))
 
@@ -144,18 +147,18 @@ def _object(
 
 
 def _labels(instance: ServerInstance) -> dict[str, str]:
-    """Strimzi gives them on to all that it makes of an object."""
+    """Returns the labels, which Strimzi copies to all that it creates for an object."""
     return {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE, LABEL_SLOT: str(instance.slot)}
 
 
-def _pool(asked: BrokerContext, instance: ServerInstance) -> Manifest:
-    kafka = asked.kafka
+def _pool(context: BrokerContext, instance: ServerInstance) -> Manifest:
+    kafka = context.kafka
     heap = f"{heap_size(kafka, instance.size) // _MEBIBYTE}m"
     options = kafka.strimzi or Strimzi()
     pod = {
         "metadata": {"annotations": NO_SIDECARS},
         "terminationGracePeriodSeconds": _GRACE_SECONDS,
-        **priority(asked.images),
+        **priority(context.images),
         **pin_to_node(instance.node, instance.node_class),
     }
     return {
@@ -178,18 +181,18 @@ def _volume(options: Strimzi, size: NodeSize) -> dict[str, Any]:
     return {"type": "persistent-claim", "class": claim.storage_class_name, "size": claim.size, "deleteClaim": True}
 
 
-def _kafka(asked: BrokerContext, instance: ServerInstance) -> Manifest:
-    kafka, spec = asked.kafka, asked.spec
+def _kafka(context: BrokerContext, instance: ServerInstance) -> Manifest:
+    kafka, spec = context.kafka, context.spec
     version = None if kafka.strimzi is None else kafka.strimzi.version
     config = {name: value for name, value in kafka_settings(kafka, spec, instance.size).items() if "." in name}
     return {
         "kafka": {
             **({} if version is None else {"version": version}),
-            "listeners": [_listener(spec.access, name) for name in (_PLAIN, *((_TLS,) if asked.tls else ()))],
+            "listeners": [_listener(spec.access, name) for name in (_PLAIN, *((_TLS,) if context.tls else ()))],
             "config": config,
             **_PROBES,
         },
-        "entityOperator": _entity_operator(asked, instance.measured),
+        "entityOperator": _entity_operator(context, instance.measured_nodes),
     }
 
 
@@ -198,12 +201,13 @@ def _listener(access: Access, name: str) -> Manifest:
     return {"name": name, "port": _PORTS[name], **kind}
 
 
-def _entity_operator(asked: BrokerContext, measured: Iterable[str]) -> Manifest:
-    """Off all nodes that are measured. Its topics have no finalizers: nothing of ours may outlive it."""
-    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured]
+def _entity_operator(context: BrokerContext, measured_nodes: Iterable[str]) -> Manifest:
+    """Returns the entity operator, which runs on no measured node. Topics have no finalizers, so they do not outlive
+    the run."""
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in measured_nodes]
     terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
     affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
-    pod = {"affinity": affinity, **priority(asked.images)}
+    pod = {"affinity": affinity, **priority(context.images)}
     no_finalizers = {"env": [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]}
     return {
         "topicOperator": _SMALL,
@@ -217,6 +221,6 @@ def _entity_operator(asked: BrokerContext, measured: Iterable[str]) -> Manifest:
 
 
 def _user(instance: ServerInstance) -> Manifest:
-    """The account of the Secret that the clients have. The user's name is the object's."""
+    """Returns the account of the Secret that the clients have. The user has the name of the object."""
     password = {"valueFrom": {"secretKeyRef": {"name": instance.attached, "key": "password"}}}
     return {"authentication": {"type": _SCRAM, "password": password}}

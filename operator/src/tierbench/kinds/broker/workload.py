@@ -47,7 +47,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
     KafkaProvider.STRIMZI: strimzi,
     EXTERNAL: External(),
 }
-"""By the name that a slot bears."""
+"""The providers, by the provider of a placement."""
 
 _BROKER: Final = "broker"
 _BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
@@ -62,7 +62,7 @@ _ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"
 
 @dataclass(frozen=True)
 class BrokerWorkload:
-    """A broker on the server's node, publishers and subscribers on the clients'."""
+    """A broker on the server's node, publishers and subscribers on the clients' nodes."""
 
     owner: Owner
     spec: BrokerSpec
@@ -70,7 +70,7 @@ class BrokerWorkload:
     policy: Policy = field(default_factory=Policy)
 
     def server_placements(self) -> tuple[ServerPlacement, ...]:
-        """Each of our brokers, of each image, on each node; each external one where it is."""
+        """Returns each deployed broker with each of its images on each node, and each external broker once."""
         given = [
             (((_BROKER, broker.name), *levels), provider_name(broker))
             for broker in self.spec.brokers
@@ -82,13 +82,13 @@ class BrokerWorkload:
         return (*ours, *external)
 
     def image_problem(self, placement: ServerPlacement) -> str:
-        """As the chart lists those of the broker."""
-        return self.images.image_problem(self._asked(placement).service, placement.image)
+        """Returns what is wrong with the name of the broker's image."""
+        return self.images.image_problem(self._context(placement).service, placement.image)
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """All but the broker and its image, which come with the slot."""
+        """Returns all factors but the broker and its image, which the placement decides."""
         spec = self.spec
-        kafka = self._asked(placement).broker.protocol is Protocol.KAFKA
+        kafka = self._context(placement).broker.protocol is Protocol.KAFKA
         return (
             *payload_factors(spec.payload),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
@@ -100,45 +100,47 @@ class BrokerWorkload:
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
-        """The clients' pods."""
+        """Returns the pods of the client."""
         return parts(self.spec, case)
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """Which broker, and its settings."""
-        return PROVIDERS[placement.provider].facts(self._asked(placement), size)
+        """Returns the name of the broker and its settings."""
+        return PROVIDERS[placement.provider].facts(self._context(placement), size)
 
     def credentials(self, instance: ServerInstance) -> Credentials:
-        """What its provider needs."""
-        return PROVIDERS[instance.placement.provider].credentials(self._asked(instance.placement), instance)
+        """Returns the Secret that the provider needs."""
+        return PROVIDERS[instance.placement.provider].credentials(self._context(instance.placement), instance)
 
     def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """The broker, and an agent."""
-        return PROVIDERS[instance.placement.provider].manifests(self._asked(instance.placement), instance)
+        """Returns the broker and an agent."""
+        return PROVIDERS[instance.placement.provider].manifests(self._context(instance.placement), instance)
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
-        """The Job of one part."""
+        """Returns the Job of one part."""
         case, clients, payload = targets[0].case, self.spec.clients, self.spec.payload
-        asked, provider, tls = self._asked(case.server), PROVIDERS[case.server.provider], Tls(case.levels["tls"])
-        ways = [provider.way(asked, target.server, tls) for target in targets]
+        context, provider, tls = self._context(case.server), PROVIDERS[case.server.provider], Tls(case.levels["tls"])
+        endpoints = [provider.endpoint(context, target.server, tls) for target in targets]
         return client_job(
             self.owner,
             self.images,
             instance,
             targets,
             self.images.programs["paho"] if clients.engine is EngineType.PAHO else self.images.client,
-            arguments(asked, ways, instance, targets),
+            arguments(context, endpoints, instance, targets),
             clients.resources,
-            [way.secrets for way in ways],
+            [endpoint.secrets for endpoint in endpoints],
             directories=[_own_messages(payload, case)] if payload.messages else [],
         )
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that one may take, and the start of the broker."""
+        """Returns the time limit of one trial, multiplied by the trials including warm-up, and the time until the
+        broker is ready."""
         spec = self.spec
         return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds
 
     def weight(self, case: Case) -> float:
-        """Seconds a trial where the pace says so, else bytes moved, and for each message what a small one costs."""
+        """Returns seconds if the pacing decides them, otherwise the bytes moved, with a constant per message for small
+        ones."""
         load, pacing = self.spec.load, self.spec.pacing
         repetitions = self.spec.repetitions + self.spec.warmup
         if load.duration_seconds is not None:
@@ -152,24 +154,24 @@ class BrokerWorkload:
         return float(repetitions * messages * int(case.levels["pairs"]) * (size + _BYTES_PER_MESSAGE_OVERHEAD))
 
     def preflight(self) -> tuple[Workload, ...]:
-        """The network, on the way that messages take."""
+        """Returns the measurement of the network on the path of messages."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
 
-    def _asked(self, placement: ServerPlacement) -> BrokerContext:
+    def _context(self, placement: ServerPlacement) -> BrokerContext:
         name = dict(placement.levels)[_BROKER]
         broker = next(broker for broker in self.spec.brokers if broker.name == name)
         return BrokerContext(self.owner, self.spec, broker, self.images, placement.image, self.policy)
 
 
 def provider_name(broker: Broker) -> str:
-    """Who brings it up."""
+    """Returns the name of the provider that deploys a broker."""
     if broker.external is not None:
         return EXTERNAL
     return STANDALONE if broker.kafka is None else broker.kafka.provider
 
 
 def parts(spec: BrokerSpec, case: Case) -> tuple[ClientPart, ...]:
-    """The publishers' pods, and if subscribers stand apart as many of theirs."""
+    """Returns the publishers' pods, and as many pods of subscribers if those run elsewhere."""
     clients = spec.clients
     echo_class = None if clients.subscribers is None else clients.subscribers.node_class
     if echo_class is None:
@@ -180,9 +182,9 @@ def parts(spec: BrokerSpec, case: Case) -> tuple[ClientPart, ...]:
 
 
 def tuning(spec: BrokerSpec) -> str:
-    """What the engine is tuned for: the same in all cases, so that levels and classes differ by themselves alone.
+    """Returns what the engine is tuned for. It is the same in all cases, so that only levels and classes differ.
 
-    Light, if every case leaves the client idle most of the time: then the way of each message is kept short.
+    The tuning is Light if every case leaves the client idle most of the time. Then the engine minimizes latency.
     """
     pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs)
     plain = (
@@ -202,20 +204,20 @@ def _is_light(pacing: Pacing, pairs: int) -> bool:
 
 
 def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
-    """The number of a pod's first pair, and how many it has: as even as can be."""
+    """Returns the number of a pod's first pair and the number of its pairs, as evenly distributed as possible."""
     few, more = divmod(pairs, pods)
     return index * few + min(index, more), few + (index < more)
 
 
 def arguments(
-    asked: BrokerContext, ways: Sequence[Endpoint], instance: ClientInstance, targets: Sequence[Target]
+    context: BrokerContext, endpoints: Sequence[Endpoint], instance: ClientInstance, targets: Sequence[Target]
 ) -> list[str]:
-    """The command line of the engine, the same for both."""
-    spec, protocol, case, way = asked.spec, asked.broker.protocol, targets[0].case, ways[0]
+    """Returns the command line, which is the same for both engines."""
+    spec, protocol, case, endpoint = context.spec, context.broker.protocol, targets[0].case, endpoints[0]
     tls = Tls(case.levels["tls"])
     first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, instance.part.index % spec.clients.pods)
     options: dict[str, Any] = {
-        "url": [f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{each.address}" for each in ways],
+        "url": [f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{each.address}" for each in endpoints],
         "topic": [f"tierbench/{target.server.instance.name}/{target.case.number}" for target in targets],
         "pairs": pairs,
         "first-pair": first,
@@ -239,14 +241,14 @@ def arguments(
     }
     if protocol is Protocol.KAFKA:
         options |= _kafka(case)
-    if way.account:
+    if endpoint.account:
         options |= {f"{key}-file": credential_files(targets, key) for key in ACCOUNT}
     if tls is not Tls.NONE:
         options |= {"ca-file": credential_files(targets, "ca.crt")}
-    if way.server_name is not None:
-        options |= {"server-name": way.server_name}
-    if way.refused:
-        options |= {"refused-networks": ",".join(way.refused)}
+    if endpoint.server_name is not None:
+        options |= {"server-name": endpoint.server_name}
+    if endpoint.refused:
+        options |= {"refused-networks": ",".join(endpoint.refused)}
     return [
         "broker",
         *flags(options),
@@ -256,7 +258,7 @@ def arguments(
 
 
 def payload_factors(payload: Payload) -> tuple[Factor, ...]:
-    """What messages carry. Those of a user's own have the sizes that they have."""
+    """Returns the factors of the payload. A user's own messages have no sizes to choose."""
     if payload.messages:
         return (Factor(CONTENT, tuple(own.name for own in payload.messages)),)
     return (Factor(PAYLOAD_SIZE, payload.sizes), Factor(CONTENT, payload.contents))
@@ -269,7 +271,8 @@ def _payload(payload: Payload, case: Case) -> dict[str, Any]:
 
 
 def _own_messages(payload: Payload, case: Case) -> ConfigMapDirectory:
-    """Where a case's messages are. The engine says what is wrong with them, even that there is no such ConfigMap."""
+    """Returns the directory with the messages of a case. The engine reports what is wrong with them or if there is no
+    ConfigMap."""
     own = next(each for each in payload.messages if each.name == case.levels[CONTENT])
     name = own.config_map_ref.name
     return ConfigMapDirectory("messages", f"{_MESSAGES}/{name}", name)

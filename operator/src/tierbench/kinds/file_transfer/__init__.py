@@ -13,7 +13,7 @@ KIND: Final = BenchmarkKind(
     model=FileTransferBenchmark,
     workload=FileTransfer,
     measures=Measures(
-        quantities=measures.of,
+        quantities=measures.quantities,
         everything=measures.EVERYTHING,
         main=measures.MAIN,
         time=measures.TIME,
@@ -35,13 +35,13 @@ KIND: Final = BenchmarkKind(
         spreads={"download_duration": "Time of a single download"},
     ),
     factors={
-        "fileSize": FactorTraits(first=True, amount=True),
+        "fileSize": FactorTraits(first=True, amount=True, refinable=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),
         "cacheState": FactorTraits(usual="Natural"),
     },
     images={
         "nginx": Image(
-            'The file server. An official image does as well: {repository: docker.io/library/nginx, tag: "1.29"}.',
+            'The file server. You can use an official image: {repository: docker.io/library/nginx, tag: "1.29"}.',
             alternatives=True,
         ),
     },

@@ -1,4 +1,4 @@
-"""File transfers: times and rates by file size, what TLS costs, retries, and what the servers' disks did."""
+"""The dashboard of file transfers: times and rates, the cost of TLS, retries, and the servers' disks."""
 
 from typing import Final
 
@@ -21,12 +21,12 @@ _PREFIX: Final = "tierbench_file_transfer"
 _ROW: Final = "file_size"
 _RESULTS: Final = Results("FileTransferBenchmark", _ROW)
 _DOCUMENT: Final = "concepts/file-transfers.md"
-_ROUGH: Final = "From buckets that are a factor of 2 apart, so it is rough: the results have exact percentiles."
+_ROUGH: Final = "From buckets that are a factor of 2 apart, so this is an estimate. Results have exact percentiles."
 
 
 def dashboard() -> Dashboard:
-    """Results of FileTransferBenchmarks."""
-    text = "How long files take from each class of node, and why."
+    """Returns the dashboard of FileTransferBenchmarks."""
+    text = "How long files take from each node class, and why."
     topics = (
         Topic("Times", _DOCUMENT, "A trial", _times()),
         Topic("What TLS costs", _DOCUMENT, "The client's handling of the content", _tls()),
@@ -53,13 +53,13 @@ def _times() -> Panels:
     return (
         _matrix(
             "Transfer time",
-            "How long does each file take? Mean of the good trials, stalls and retries included.",
+            "How long does each file take? Mean of the good trials, with stalls and retries.",
             "s",
             duration,
         ),
         _matrix(
             "Throughput",
-            "How fast do files come? Content a second of a trial, mean of the good trials.",
+            "How fast are files transferred? Content per second of a trial, mean of the good trials.",
             "Bps",
             _mean("throughput_bytes_per_second"),
         ),
@@ -71,14 +71,14 @@ def _times() -> Panels:
         ),
         _matrix(
             "Spread",
-            "How steady are the times? Standard deviation as a share of the mean: a wide spread needs more "
+            "How steady are the times? Standard deviation as a share of the mean. A wide spread needs more "
             "repetitions, or has a cause.",
             "percentunit",
             f"{_mean('duration_stddev_seconds')} / {duration}",
         ),
         _matrix(
             "Median transfer time",
-            f"How long does one transfer in two take at the most? {_ROUGH}",
+            f"How long does half of the transfers take at most? {_ROUGH}",
             "s",
             _RESULTS.quantile(0.5, buckets),
         ),
@@ -90,8 +90,7 @@ def _times() -> Panels:
         ),
         over_time(
             "Lookup of the server's name",
-            "How long does the name take? Before a trial's time begins, mean. Empty where clients are given an "
-            "address.",
+            "How long does the name lookup take? Before the time of a trial starts, mean. Empty for IP addresses.",
             "s",
             query(_mean("lookup_seconds")),
         ),
@@ -102,8 +101,8 @@ def _tls() -> Panels:
     return (
         _matrix(
             "Transfer time with TLS",
-            "How much longer does a file take with TLS? As a share of what it takes without, of the same nodes, all "
-            "else equal: needs results with None, too.",
+            "How much longer does a file take with TLS? As a share of the time without it, on the same nodes, all "
+            "else equal. Needs results with None, too.",
             "percentunit",
             _RESULTS.share_of_without("tls", f"{_PREFIX}_duration_mean_seconds"),
         ),
@@ -115,28 +114,28 @@ def _retries() -> Panels:
     causes = _RESULTS.total(f"{_PREFIX}_retries_by_cause", by=f"cause, {_ROW}, ${{by:csv}}")
     return (
         _matrix(
-            "Retries a trial",
-            "Where do retries begin? Of all counted trials, failed ones too. A trial with retries is good if it ended "
-            "with every byte.",
+            "Retries per trial",
+            "Where do retries start? Over all counted trials, including failed ones. A trial with retries is good if "
+            "it ended with all bytes.",
             "short",
             f"{_total('retries')} / ({completed} + {failed})",
         ),
         over_time(
             "Retries by cause",
-            "Why were there retries? Over all counted trials. Stalled: no byte came for the read timeout.",
+            "Why were there retries? Over all counted trials. Stalled: no data within the read timeout.",
             "short",
             query(or_zero(causes, "cause", "none")),
         ),
         _matrix(
             "Failed trials",
-            "How many transfers fail? Share of the counted trials that ran out of attempts or time. They are not in "
-            "the times.",
+            "How many transfers fail? Share of the counted trials that ran out of attempts or time. The times do not "
+            "contain them.",
             "percentunit",
             f"{failed} / ({completed} + {failed})",
         ),
         over_time(
             "Errors",
-            "How many downloads did not end with every byte? Over all counted trials.",
+            "How many downloads ended without all bytes? Over all counted trials.",
             "short",
             query(_total("errors")),
         ),
@@ -153,27 +152,26 @@ def _disks() -> Panels:
         ),
         _matrix(
             "Time of I/O-bound trials",
-            "How long does a file take that comes from the disk? Mean of the trials that waited for it; empty where "
-            "none did.",
+            "How long does a file from the disk take? Mean of the trials that waited for the disk. Empty if none did.",
             "s",
             _mean("io_bound_duration_mean_seconds"),
         ),
         _matrix(
             "In the page cache",
-            "From which size on does a file not fit? Share of it that was in memory when a trial began, mean: where it "
-            "falls, the disk is the limit.",
+            "From which size on does a file not fit? Share of the file in memory at the start of a trial, mean. Where "
+            "it falls, the disk is the limit.",
             "percentunit",
             _RESULTS.mean("tierbench_server_resident_ratio"),
         ),
         _matrix(
             "Read from the disk",
-            "How much came from the disk? Bytes that the served files' device read in a trial, mean.",
+            "How much came from the disk? Bytes that the device of the served files read in a trial, mean.",
             "bytes",
             _RESULTS.mean("tierbench_server_device_read_bytes"),
         ),
         _matrix(
             "Waiting for I/O",
-            "How long did the node wait for its disk? Share of the time in which some task of it did (pressure), mean.",
+            "How long did the node wait for its disk? Share of the time in which a task did (pressure), mean.",
             "percentunit",
             _RESULTS.mean("tierbench_server_io_pressure_ratio"),
         ),

@@ -1,4 +1,4 @@
-"""What trials of a file transfer give: their quantities, and what spoils or explains them."""
+"""The measurements of a FileTransferBenchmark: quantities, and what distorts or explains them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,20 +17,20 @@ TITLES: Final = {
     "lookupNanoseconds": "Lookup of the server's name",
     "firstByteNanoseconds": "Time to the first byte",
 }
-_NOT_SEEN: Final = ServerSample()
+_NO_SAMPLE: Final = ServerSample()
 EVERYTHING: Final = ResultTrial(
     trial=1, outcome=Outcome.COMPLETED, start_time="", duration_nanoseconds=1, transfer=Transfer()
 )
-"""A trial that leaves no quantity out."""
+"""A trial that has all quantities."""
 WARM_PARTS_PER_MILLION: Final = 990_000
 COLD_PARTS_PER_MILLION: Final = 10_000
 DEVICE_SHARE: Final = 0.5
 WAITING_PARTS_PER_MILLION: Final = 50_000
 
 
-def of(trial: ResultTrial) -> dict[str, float | None]:
-    """Quantities by name; None where the trial does not tell."""
-    transfer, sample = trial.transfer, trial.server or _NOT_SEEN
+def quantities(trial: ResultTrial) -> dict[str, float | None]:
+    """Returns quantities by name, None if the trial does not have them."""
+    transfer, sample = trial.transfer, trial.server or _NO_SAMPLE
     if transfer is None:
         return {}
     seconds = trial.duration_nanoseconds / 1e9
@@ -57,37 +57,37 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _file_size(spec: ResultSpec) -> int:
-    """Bytes of the file that a case serves; 0 if it serves none."""
+    """Returns the bytes of the file of a case. Returns 0 if there is none."""
     return parse_size(spec.levels["fileSize"]) if "fileSize" in spec.levels else 0
 
 
-def _room(spec: ResultSpec, good: Sequence[ResultTrial]) -> int | None:
-    """Bytes that the page cache could hold in the trial that left it least; None if it is not known."""
-    told = [
+def _cache_capacity(spec: ResultSpec, good: Sequence[ResultTrial]) -> int | None:
+    """Returns the bytes that the page cache could hold in the trial with the least, or None if they are not known."""
+    reported = [
         trial.server.memory_available_bytes
         for trial in good
         if trial.server is not None and trial.server.memory_available_bytes is not None
     ]
-    return min(told) if told else spec.server.memory_bytes or None
+    return min(reported) if reported else spec.server.memory_bytes or None
 
 
 def _cache_cannot_hold(spec: ResultSpec, good: Sequence[ResultTrial]) -> bool:
-    """Whether the file is larger than what the page cache could take."""
-    room = _room(spec, good)
+    """Returns whether the file is larger than what the page cache could hold."""
+    room = _cache_capacity(spec, good)
     return room is not None and room < _file_size(spec)
 
 
 def served_once(transfer: Transfer) -> float:
-    """Bytes that a disk had to read: downloads at the same time are of the same file, which is read once."""
+    """Returns the bytes that a disk had to read. Downloads at the same time are of one file, which is read once."""
     return transfer.bytes / max(transfer.downloads, 1)
 
 
 def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
-    """Whether the trial waited for the disk; None where the node does not tell.
+    """Returns whether the trial waited for the disk, or None if the node does not report it.
 
-    At least half of the file came from the block device, and some task waited for I/O for at least 5% of the time:
-    pressure (PSI), or where the kernel tells none the time in I/O wait, added up over the CPUs, for one task that waits
-    keeps one CPU of many in it.
+    At least half of the file came from the block device, and a task waited for I/O for at least 5% of the time. The
+    time is the I/O pressure (PSI). If the kernel does not report it, it is the I/O wait summed over the CPUs, because a
+    waiting task keeps only one CPU in this state.
     """
     sample, transfer = trial.server, trial.transfer
     if sample is None or transfer is None or sample.device_read_bytes is None or not transfer.bytes:
@@ -99,7 +99,7 @@ def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
 
 
 def _waiting(spec: ResultSpec, sample: ServerSample) -> float | None:
-    """Parts per million of the time in which a task waited for I/O."""
+    """Returns the parts per million of the time in which a task waited for I/O."""
     if sample.io_pressure_parts_per_million is not None:
         return sample.io_pressure_parts_per_million
     if sample.io_wait_parts_per_million is None:
@@ -108,12 +108,13 @@ def _waiting(spec: ResultSpec, sample: ServerSample) -> float | None:
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What explains the numbers and spoils nothing: a cache that is too small, a disk that was waited for."""
+    """Returns what explains the numbers without distorting them: a cache that is too small, and waiting for the
+    disk."""
     notes = []
     if _cache_cannot_hold(spec, good):
         message = (
-            f"The file is larger than the {(_room(spec, good) or 0) // 2**20} MiB that the page cache of "
-            f"{spec.server.node} could take: its available memory, or less by the limit of the agent's container."
+            f"The file is larger than the {(_cache_capacity(spec, good) or 0) // 2**20} MiB that the page cache of "
+            f"{spec.server.node} could hold: its available memory, or the limit of the agent's container."
         )
         notes.append(Note(reason="CacheCannotHold", message=message))
     bound = sum(io_bound(spec, trial) is True for trial in good)
@@ -124,11 +125,13 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
 
 
 def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What could have spoiled the numbers: a cache that was not as asked for."""
+    """Returns what may have distorted the numbers: a cache that was not in the requested state."""
     resident = [value for trial in good if (value := _resident(trial.server)) is not None]
     match spec.levels.get("cacheState"):
         case "Warm" if not _cache_cannot_hold(spec, good) and any(value < WARM_PARTS_PER_MILLION for value in resident):
-            message = f"Only {min(resident) / 1e4:.1f}% of the file was in the page cache though memory could hold it."
+            message = (
+                f"Only {min(resident) / 1e4:.1f}% of the file was in the page cache, although memory could hold it."
+            )
             return [Note(reason="CacheNotWarm", message=message)]
         case "Cold" if any(value > COLD_PARTS_PER_MILLION for value in resident):
             message = f"{max(resident) / 1e4:.1f}% of the file was still in the page cache."
@@ -140,20 +143,20 @@ def _resident(sample: ServerSample | None) -> int | None:
     return None if sample is None else sample.resident_before_parts_per_million
 
 
-def bits_per_second(trial: ResultTrial, way: str) -> float | None:
-    """What a trial took of the network: files go one way."""
-    if trial.transfer is None or way != "down" or not trial.duration_nanoseconds:
+def bits_per_second(trial: ResultTrial, direction: str) -> float | None:
+    """Returns the bits per second that a trial sent. Files go in one direction."""
+    if trial.transfer is None or direction != "down" or not trial.duration_nanoseconds:
         return None
     return 8e9 * trial.transfer.bytes / trial.duration_nanoseconds
 
 
 def bytes_served(trial: ResultTrial) -> float | None:
-    """What a disk had to read for a trial."""
+    """Returns the bytes that a disk had to read for a trial."""
     return served_once(trial.transfer) if trial.transfer is not None and trial.transfer.bytes else None
 
 
 def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
-    """Errors, and why downloads were tried again."""
+    """Returns errors, and retries by cause."""
     transfers = [trial.transfer for trial in trials if trial.transfer is not None]
     causes: Counter[str] = Counter()
     for transfer in transfers:
@@ -165,7 +168,7 @@ def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
 
 
 def derived(values: Mapping[str, float], levels: Mapping[str, str]) -> Mapping[str, float]:
-    """With the rate that size and time make."""
+    """Returns the values with the rate that follows from size and time."""
     seconds = values.get("durationNanoseconds", 0) / 1e9
     if "fileSize" not in levels or not seconds:
         return values

@@ -1,4 +1,4 @@
-"""Metrics of file transfers."""
+"""The Prometheus metrics of a FileTransferBenchmark."""
 
 from bisect import bisect_right
 from statistics import fmean
@@ -13,30 +13,30 @@ FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 _PREFIX: Final = "tierbench_file_transfer"
-# Powers of two of a second, 7.8 ms to 34 min: whole nanoseconds all of them, so that counting is exact.
+# Powers of two of a second, 7.8 ms to 34 min. All are whole nanoseconds, so counts are exact.
 _BOUNDS: Final = tuple(2.0**exponent for exponent in range(-7, 12))
 _BOUNDS_NANOSECONDS: Final = tuple(round(bound * 1e9) for bound in _BOUNDS)
 _BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr, _BOUNDS), "+Inf"))
 
 DURATION: Final = Family(
-    f"{_PREFIX}_duration_seconds", "histogram", "Time of a trial, stalls and retries included, of the good trials."
+    f"{_PREFIX}_duration_seconds", "histogram", "Time of a trial, including stalls and retries, of the good trials."
 )
 DURATION_MEAN: Final = gauge(f"{_PREFIX}_duration_mean_seconds", "Time of a trial, mean of the good trials.")
 DURATION_STDDEV: Final = gauge(
     f"{_PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
 )
 THROUGHPUT: Final = gauge(
-    f"{_PREFIX}_throughput_bytes_per_second", "Content a second of a trial, mean of the good trials."
+    f"{_PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
 )
 LOOKUP: Final = gauge(
     f"{_PREFIX}_lookup_seconds",
-    "Lookup of the server's name before a trial's time begins, mean of the good trials; absent for addresses.",
+    "Lookup of the server's name before the time of a trial starts, mean of the good trials; absent for IP addresses.",
 )
 RETRIES: Final = gauge(f"{_PREFIX}_retries", "Retries of all counted trials.")
-RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause, if any.")
-ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that did not end with every byte.")
-TRIALS_COMPLETED: Final = gauge(f"{_PREFIX}_trials_completed", "Counted trials that ended with every byte.")
-TRIALS_FAILED: Final = gauge(f"{_PREFIX}_trials_failed", "Counted trials that did not.")
+RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause.")
+ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that ended without all bytes.")
+TRIALS_COMPLETED: Final = gauge(f"{_PREFIX}_trials_completed", "Counted trials that ended with all bytes.")
+TRIALS_FAILED: Final = gauge(f"{_PREFIX}_trials_failed", "Counted trials that failed.")
 IO_BOUND_TRIALS: Final = gauge(
     f"{_PREFIX}_io_bound_trials", "Good trials with evidence that they waited for the server's disk."
 )
@@ -47,7 +47,7 @@ IO_BOUND_MEAN: Final = gauge(
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
-    """Everything that only file transfers say."""
+    """Adds the metrics that only file transfers have."""
     good = [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
     counts, statistics = result.status.counts, result.status.statistics
     _durations(samples, result, [trial.duration_nanoseconds for trial in good])
@@ -77,8 +77,8 @@ def _durations(samples: Samples, result: BenchmarkResult, nanoseconds: list[int]
 
 
 def _io_bound(samples: Samples, result: BenchmarkResult, good: list[ResultTrial]) -> None:
-    """Nothing where no trial tells of its disk: no evidence is not 0 trials."""
-    told = [(trial, bound) for trial in good if (bound := io_bound(result.spec, trial)) is not None]
-    seconds = [trial.duration_nanoseconds / 1e9 for trial, bound in told if bound]
-    samples.add(IO_BOUND_TRIALS, len(seconds) if told else None)
+    """Adds nothing if no trial reports its disk, because missing evidence is not 0 trials."""
+    reported = [(trial, bound) for trial in good if (bound := io_bound(result.spec, trial)) is not None]
+    seconds = [trial.duration_nanoseconds / 1e9 for trial, bound in reported if bound]
+    samples.add(IO_BOUND_TRIALS, len(seconds) if reported else None)
     samples.add(IO_BOUND_MEAN, fmean(seconds) if seconds else None)

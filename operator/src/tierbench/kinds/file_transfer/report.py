@@ -11,7 +11,7 @@ HEADINGS: Final = ("Content", "Lookup", "First byte", "Longest stall", "Cached b
 
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """The cells in the order of HEADINGS."""
+    """Returns the cells in the order of HEADINGS."""
     transfer, sample = trial.transfer, trial.server or ServerSample()
     return (
         DASH if transfer is None else _regime(transfer),
@@ -25,14 +25,14 @@ def cells(trial: ResultTrial) -> tuple[str, ...]:
 
 
 def _regime(transfer: Transfer) -> str:
-    """What the client did with the content: its cipher if it had to decipher it."""
+    """Returns what the client did with the content: the cipher if it decrypted it."""
     if transfer.copied is None:
         return DASH
     return transfer.cipher or ("copied" if transfer.copied else "dropped in the kernel")
 
 
 def retries(trial: ResultTrial) -> str | None:
-    """How many there were, and why."""
+    """Returns the number of retries, and their causes."""
     if trial.transfer is None:
         return None
     count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)

@@ -17,18 +17,18 @@ from tierbench.workloads.names import Owner, server_labels
 from tierbench.workloads.networking import SERVER_NAME, access_services, address
 from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
-    CERTIFICATE,
     CREDENTIALS,
     NO_SIDECARS,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
-    beside,
+    TLS_CERTIFICATE,
     credentials_mounts,
     credentials_volumes,
-    measured,
+    measured_resources,
     pin_to_node,
     pod_basics,
     secret_items,
+    sidecar_resources,
 )
 from tierbench.workloads.workload import (
     ClientInstance,
@@ -45,7 +45,7 @@ from tierbench.workloads.workload import (
 )
 
 DATA: Final = "/data"
-FOLDER: Final = "_tierbench"  # as `prepare` makes it in the storage: nothing beside it is the server's
+FOLDER: Final = "_tierbench"  # `prepare` creates it in the storage, and the server has no other files there
 NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
@@ -53,7 +53,7 @@ CONFIGURATION: Final = "nginx.conf"
 CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
 
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
-_BETWEEN_SECONDS: Final = 60  # a lookup, and what the agent does before and after a trial
+_BETWEEN_SECONDS: Final = 60  # for a name lookup, and for the agent before and after a trial
 _HEAD: Final = """\
 worker_processes auto;
 error_log /dev/stderr warn;
@@ -79,7 +79,7 @@ http {
   uwsgi_temp_path /tmp/uwsgi;
   scgi_temp_path /tmp/scgi;
 """
-# A kernel that was started without IPv6 has no such sockets: nginx would not start.
+# If the kernel has no IPv6, nginx does not start with an IPv6 listener.
 _START: Final = f"""\
 if [ -e /proc/net/if_inet6 ]; then conf={CONFIGURATION}; else conf={CONFIGURATION_IPV4}; fi
 exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
@@ -88,7 +88,7 @@ exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
 
 @dataclass(frozen=True)
 class FileTransfer:
-    """nginx on the server's node, downloads from the client's."""
+    """nginx on the server's node, and downloads from the client's node."""
 
     owner: Owner
     spec: FileTransferSpec
@@ -96,16 +96,16 @@ class FileTransfer:
     policy: Policy = field(default_factory=Policy)
 
     def server_placements(self) -> tuple[ServerPlacement, ...]:
-        """One nginx of each image a node."""
+        """Returns one nginx per image and node."""
         by = image_levels(self.spec.servers.images)
         return tuple(replace(placement, levels=levels) for placement in server_placements(self.spec) for levels in by)
 
     def image_problem(self, placement: ServerPlacement) -> str:
-        """As the chart lists those of nginx."""
+        """Returns what is wrong with the name of the image of nginx."""
         return self.images.image_problem(NGINX, placement.image)
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """File size, concurrency, cache state, TLS."""
+        """Returns file size, concurrency, cache state and TLS."""
         return (
             Factor("fileSize", self.spec.file_sizes, prepared=True),
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
@@ -114,25 +114,45 @@ class FileTransfer:
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
-        """One pod."""
+        """Returns one pod."""
         return (ClientPart(0, case.client_class),)
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """Which image of nginx: there are no settings to choose."""
+        """Returns the image of nginx. There are no settings to choose."""
         return ServiceFacts(name=NGINX, image=self.images.of(NGINX, placement.image))
 
     def credentials(self, instance: ServerInstance) -> Credentials:
-        """The agent's token, and certificates if any case uses TLS."""
+        """Returns a Secret with the agent's token, and with certificates if a case uses TLS."""
         return Credentials(
             secret(self.owner, instance), certificate=any(level is not Tls.NONE for level in self.spec.tls)
         )
 
     def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """nginx with its files and the agent beside it."""
-        return server_manifests(self.owner, self.spec, self.images, self.policy, instance)
+        """Returns ConfigMap, Services, the volume claim if there is one, and last the pod."""
+        owner, spec = self.owner, self.spec
+        labels = server_labels(instance.run, instance.slot)
+        metadata, attached = owner.metadata(instance.name, labels), owner.metadata(instance.attached, labels)
+        sizes = _sizes(spec, instance)
+        files = file_volume(spec.storage, self.policy, instance.attached, sum(sizes))
+        config_map = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": attached,
+            "data": {
+                CONFIGURATION: configuration(spec.tls, sizes),
+                CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
+            },
+        }
+        return (
+            config_map,
+            *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
+            agent_service(owner, instance, labels),
+            *claims(spec.storage, attached, sum(sizes)),
+            _pod(metadata, spec, self.images, files, instance),
+        )
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
-        """The Job that downloads one file, trial after trial."""
+        """Returns the Job that downloads one file, trial after trial."""
         keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
         credentials = [(secret_items(target.server.instance.attached, *keys),) for target in targets]
         command = arguments(self.spec, instance, targets)
@@ -142,53 +162,58 @@ class FileTransfer:
         )
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that each may take.
+        """Returns the number of trials, including warm-up trials, multiplied by the time limit of one.
 
-        The client ends a trial that takes longer, so a server that drips costs one trial and not those that follow.
+        The client ends a trial that takes longer, so a slow server costs one trial, and not those after it.
         """
         return (trials + self.spec.warmup) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
 
     def weight(self, case: Case) -> float:
-        """Bytes moved, and for each trial what a small file would cost."""
+        """Returns the bytes moved, and a constant per trial for small files."""
         size = parse_size(case.levels["fileSize"]) * int(case.levels["concurrency"])
         return float((self.spec.repetitions + self.spec.warmup) * (size + _BYTES_PER_TRIAL_OVERHEAD))
 
     def preflight(self) -> tuple[Workload, ...]:
-        """The network, on the way that downloads take."""
+        """Returns the measurement of the network on the path of downloads."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
 
 
 @dataclass(frozen=True)
 class FileVolume:
-    """A volume, and the folder of it that files are in. To a subPath the kubelet follows no link out of its volume."""
+    """A volume, and the directory in it that contains the files.
+
+    The files are mounted with a subPath, in which the kubelet does not follow links out of the volume.
+    """
 
     source: dict[str, Any]
     folder: str = ""
 
     @property
     def volume(self) -> dict[str, Any]:
-        """For the pod."""
+        """The volume for the pod."""
         return {"name": "data", **self.source}
 
     @property
     def served(self) -> dict[str, Any]:
-        """The files alone, to be read."""
+        """The mount of the files alone, read-only."""
         return {**self.mount(FOLDER), "readOnly": True}
 
     def mount(self, folder: str = "") -> dict[str, Any]:
-        """The storage, or a folder in it."""
+        """Returns the mount of the storage, or of a directory in it."""
         return {"name": "data", "mountPath": DATA, "subPath": posixpath.join(self.folder, folder).rstrip("/")}
 
 
 def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) -> FileVolume:
-    """As the storage asks for it, for so many bytes. Of a node's disk a folder that the administrator has named is the
-    volume.
+    """Returns the volume that the storage asks for, with space for `needed` bytes.
+
+    On a node's disk, the volume is a directory that the administrator permits.
 
     Raises:
-        ValueError: none of these holds the folder that is asked for, as a benchmark may that is older than the policy.
+        ValueError: no permitted directory contains the path, because the policy changed after the benchmark was
+            created.
     """
     if storage.host_path is not None:
-        prefix, folder = policy.host_folder(storage.host_path.path)
+        prefix, folder = policy.permitted_directory(storage.host_path.path)
         return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
     if storage.persistent_volume_claim is not None:
         return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
@@ -196,7 +221,7 @@ def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) 
 
 
 def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
-    """The claim, where the storage asks for one, for so many bytes."""
+    """Returns the claim for `needed` bytes, if the storage asks for one."""
     if storage.persistent_volume_claim is None:
         return ()
     spec = {
@@ -208,15 +233,15 @@ def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest,
 
 
 def _room(needed: int) -> int:
-    """Bytes of a volume for so many, with what a file system needs for itself, and what stays free."""
+    """Returns the size of a volume for `needed` bytes, with what the file system needs and what stays free."""
     return needed + needed // 4 + 512 * 2**20
 
 
 def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
-    """nginx.conf, whole: it relies on nothing that an image brings along. Port 8080 is always there, for readiness.
+    """Returns the complete nginx.conf. It needs nothing from the image. Port 8080 is always served, for readiness.
 
-    Files are served by their exact names, and never through links: whoever writes to the node's disk may be anybody. So
-    may be who asks: our clients send short headers, ask for one range and keep no connection, and others get no more.
+    Files are served by their exact names, and never through links, because anybody may write to the node's disk.
+    Clients of tierbench send short headers, ask for one range and do not keep connections, and others get no more.
     """
     names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
     return (
@@ -225,7 +250,7 @@ def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True
 
 
 def file_name(size: int) -> str:
-    """The name of the file of a size, as `prepare` gives it."""
+    """Returns the name of the file of a size, as `prepare` creates it."""
     return f"{size}.bin"
 
 
@@ -242,31 +267,6 @@ def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
     lines += [f"location = /{name} {{}}" for name in names]
     lines += ["location = /ready { return 204; }", "location / { return 404; }"]
     return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
-
-
-def server_manifests(
-    owner: Owner, spec: FileTransferSpec, images: Images, policy: Policy, instance: ServerInstance
-) -> tuple[Manifest, ...]:
-    """ConfigMap, Services, volume claim if asked for, and last the pod."""
-    labels = server_labels(instance.run, instance.slot)
-    metadata, attached = owner.metadata(instance.name, labels), owner.metadata(instance.attached, labels)
-    sizes, files = _sizes(spec, instance), _files(spec, policy, instance)
-    config_map = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": attached,
-        "data": {
-            CONFIGURATION: configuration(spec.tls, sizes),
-            CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
-        },
-    }
-    return (
-        config_map,
-        *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
-        agent_service(owner, instance, labels),
-        *claims(spec.storage, attached, sum(sizes)),
-        _pod(metadata, spec, images, files, instance),
-    )
 
 
 def _sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
@@ -300,16 +300,12 @@ def _pod(
 
 
 def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
-    """Of its Secret."""
-    return CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
-
-
-def _files(spec: FileTransferSpec, policy: Policy, instance: ServerInstance) -> FileVolume:
-    return file_volume(spec.storage, policy, instance.attached, sum(_sizes(spec, instance)))
+    """Returns the keys of the Secret that nginx needs."""
+    return TLS_CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
 
 
 def _prepare(spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume) -> dict[str, Any]:
-    """Writes the files. A claim is no part of the node's disk, of which as much stays free as was said."""
+    """Returns the init container that writes the files. Space on the node's disk stays free, but not in a claim."""
     sizes = ",".join(map(str, _sizes(spec, instance)))
     security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
     of_node = spec.storage.persistent_volume_claim is None
@@ -318,15 +314,18 @@ def _prepare(spec: FileTransferSpec, images: Images, instance: ServerInstance, f
         "name": "prepare",
         **images.pulled(images.client),
         "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
-        "resources": beside(spec.servers.resources),
+        "resources": sidecar_resources(spec.servers.resources),
         "securityContext": security,
         "volumeMounts": [files.mount()],
     }
 
 
 def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
-    """A hostPath is root's, so there it runs as root, with the right to give files to the server's user. Where the
-    platform assigns that one, it says that it cannot."""
+    """Returns the security context and arguments to write to a hostPath.
+
+    It belongs to root, so the container runs as root, with the right to give files to the server's user. If the
+    platform assigns the user, the container reports that it cannot.
+    """
     capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
     security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
     return security, [] if user is None else ["--owner", f"{user}:{user}"]
@@ -344,7 +343,7 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 30,
         },
-        "resources": measured(spec.servers.resources),
+        "resources": measured_resources(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [
             files.served,
@@ -361,13 +360,13 @@ def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict
 
 
 def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
-    """Where the client finds the files, by the access that the spec asks for."""
+    """Returns the URL of the server for the access in the spec."""
     scheme = "http" if tls is Tls.NONE else "https"
     return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
 
 
 def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> list[str]:
-    """The command line of the engine."""
+    """Returns the command line of the engine."""
     levels = targets[0].case.levels
     growing = spec.retry.wait_maximum_milliseconds
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
@@ -391,5 +390,6 @@ def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequenc
 
 
 def _compares_tls(spec: FileTransferSpec) -> bool:
-    """Whether what TLS costs is seen: then every level copies its content, as TLS must, and one regime holds."""
+    """Returns whether the cost of TLS is compared. Then all levels copy the content in the same way, as TLS
+    requires."""
     return len(spec.tls) > 1

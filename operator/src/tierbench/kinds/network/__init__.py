@@ -1,4 +1,4 @@
-"""NetworkBenchmark: iperf3 and ping between nodes, or to a server outside."""
+"""NetworkBenchmark: iperf3 and ping between nodes, or to a server outside the cluster."""
 
 from typing import Final
 
@@ -11,7 +11,7 @@ KIND: Final = BenchmarkKind(
     model=NetworkBenchmark,
     workload=NetworkWorkload,
     measures=Measures(
-        quantities=measures.of,
+        quantities=measures.quantities,
         everything=measures.EVERYTHING,
         main=measures.MAIN,
         time=measures.TIME,

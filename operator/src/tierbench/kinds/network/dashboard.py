@@ -1,4 +1,4 @@
-"""Networks: rates by direction, shares of clients, what TCP and UDP lost, and how long an echo takes."""
+"""The dashboard of networks: rates by direction, shares of clients, losses of TCP and UDP, and round trips."""
 
 from typing import Final
 
@@ -26,8 +26,8 @@ _DEVICE: Final = "device"
 
 
 def dashboard() -> Dashboard:
-    """Results of NetworkBenchmarks."""
-    text = "What the network between classes of node carries, and what it costs on the way."
+    """Returns the dashboard of NetworkBenchmarks."""
+    text = "What the network between node classes carries, and its losses and delays."
     topics = (
         Topic("Rates", _DOCUMENT, "Throughput", _rates()),
         Topic("Clients at once", _DOCUMENT, "Clients at once", _shares()),
@@ -46,39 +46,38 @@ def _rates() -> Panels:
     return (
         matrix(
             "Throughput",
-            "What does the path carry? Payload that receivers got, mean of the good trials. Both: the two ways "
-            "together.",
+            "How much does the path carry? Payload that receivers got, mean of the good trials. Both: the two "
+            "directions together.",
             "bps",
             _mean("throughput_bits_per_second"),
             _ROW,
         ),
         over_time(
             "Throughput from run to run",
-            "Has it changed, and does more leave the senders than arrives? Of the newest run that has ended: what "
-            "receivers got, what it would be without trimming, and what senders sent. A step is a new run.",
+            "Has it changed, and do senders send more than arrives? Of the newest run that has ended: what receivers "
+            "got, the same without trimming, and what senders sent. A step is a new run.",
             "bps",
             query(part("received", _mean("throughput_bits_per_second"))),
             query(part("sent", _mean("sent_bits_per_second"))),
             query(part("untrimmed", _mean("untrimmed_throughput_bits_per_second"))),
         ),
         over_time(
-            "Both ways at once",
-            "What is left of each way when both are used? Payload a second of each.",
+            "Both directions at once",
+            "How much does each direction carry if both are used? Payload per second of each.",
             "bps",
             query(part("upload", _mean("upload_bits_per_second"))),
             query(part("download", _mean("download_bits_per_second"))),
         ),
         share_bars(
             "CPU of the iperf3 server",
-            "Was the network measured, or iperf3? CPU of its server as a share of one core, mean. Near 100 % it was "
-            "iperf3.",
+            "Was iperf3 the limit? CPU of its server as a share of one core, mean. Near 100%, iperf3 limits the rate.",
             _mean("server_process_cpu_ratio"),
         ),
     )
 
 
 def _of_devices(name: str, expression: str, node: str) -> str:
-    """By client, for which its class and its network go without saying."""
+    """Returns rates by client, without the labels of its class and its network."""
     for label in ("client_class", "client_access_network"):
         expression = f'label_replace({expression}, "{label}", "each", "", "")'
     named = f'label_join({expression}, "{_DEVICE}", "", "{node}")'
@@ -92,7 +91,7 @@ def _shares() -> Panels:
     return (
         grouped_bars(
             "Each client alone, and all at once",
-            "What does each device get alone, and what beside the others? Payload a second, mean of the good trials.",
+            "What does each device get alone, and with the others? Payload per second, mean of the good trials.",
             "bps",
             columns(f"({both})", "part", _ROW),
             _DEVICE,
@@ -100,7 +99,8 @@ def _shares() -> Panels:
         ),
         bars(
             "What each of several clients got",
-            "How did clients that measured at once share the path? Payload a second of each, mean of the good trials.",
+            "How did clients that measured at the same time share the path? Payload per second of each, mean of the "
+            "good trials.",
             "bps",
             _RESULTS.mean(
                 f"{_PREFIX}_client_throughput_bits_per_second",
@@ -108,8 +108,8 @@ def _shares() -> Panels:
             ),
         ),
         share_bars(
-            "How even the shares were",
-            "Does each client get the same? Jain's index: 100 % where all do, and 1/n where one of n gets everything.",
+            "Fairness between clients",
+            "Does each client get the same? Jain's index: 100% if all do, and 1/n if one of n gets everything.",
             _mean("fairness_ratio"),
         ),
     )
@@ -118,15 +118,15 @@ def _shares() -> Panels:
 def _tcp() -> Panels:
     return (
         bars(
-            "TCP segments sent again",
-            "How much does TCP lose on the way? Segments sent again in a trial, mean.",
+            "TCP segments retransmitted",
+            "How much does TCP lose on the path? Segments retransmitted per trial, mean.",
             "short",
             _mean("tcp_retransmits"),
         ),
         share_bars(
             "TCP not in state Open",
-            "How long did TCP hold back? Share of samples in which the sender's congestion control had lost something, "
-            "or was slowed down.",
+            "How long did TCP hold back? Share of samples in which the sender's congestion control had lost data or "
+            "was slowed down.",
             _mean("tcp_not_open_ratio"),
         ),
     )
@@ -136,7 +136,7 @@ def _udp() -> Panels:
     return (
         bars(
             "UDP packets lost",
-            "How much does UDP lose on the way? Share of the packets sent, mean.",
+            "How much does UDP lose on the path? Share of the sent packets, mean.",
             "percentunit",
             _mean("udp_lost_ratio"),
         ),
@@ -153,8 +153,8 @@ def _echoes() -> Panels:
     return (
         over_time(
             "Round trip of echo requests",
-            "How far apart are they? Shortest, mean and longest of a trial, mean over the good trials, and the 99th "
-            "percentile of all of them.",
+            "How long is the path? Shortest, mean and longest round trip of a trial, mean over the good trials, and "
+            "the 99th percentile of all.",
             "s",
             query(part("shortest", _mean("ping_minimum_seconds"))),
             query(part("mean", _mean("ping_mean_seconds"))),
@@ -169,7 +169,7 @@ def _echoes() -> Panels:
         ),
         share_bars(
             "Echo requests that were not answered",
-            "How many are lost while nothing else is on the way? Share of those sent, mean.",
+            "How many are lost while the network is idle? Share of the sent requests, mean.",
             _mean("ping_lost_ratio"),
         ),
     )

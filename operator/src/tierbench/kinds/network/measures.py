@@ -1,4 +1,4 @@
-"""What trials of a network give: their quantities, several clients' together, and what spoils or explains them."""
+"""The measurements of a NetworkBenchmark: quantities, trials of several clients, and what distorts or explains them."""
 
 import math
 import re
@@ -23,14 +23,14 @@ TITLES: Final = {
     "uploadBitsPerSecond": "Upload",
     "downloadBitsPerSecond": "Download",
     "fairnessPartsPerMillion": "Fairness (Jain's index)",
-    "retransmits": "TCP segments sent again",
+    "retransmits": "TCP segments retransmitted",
     "tcpNotOpenPartsPerMillion": "TCP not in state Open",
     "lostPartsPerMillion": "UDP packets lost",
     "pingNanoseconds": "Ping",
     "pingLostPartsPerMillion": "Echo requests not answered",
     "iperf3CpuPartsPerMillion": "CPU of the iperf3 server",
 }
-_NOT_SEEN: Final = ServerSample()
+_NO_SAMPLE: Final = ServerSample()
 _FLOW: Final = Flow(tcp=TcpActivity(samples=1))
 _MOST_CLIENTS: Final = 16
 EVERYTHING: Final = ResultTrial(
@@ -46,7 +46,7 @@ EVERYTHING: Final = ResultTrial(
         shares=tuple(ClientShare(client=number, bits_per_second=1) for number in range(_MOST_CLIENTS)),
     ),
 )
-"""A trial that leaves no quantity out."""
+"""A trial that has all quantities."""
 _CLIENT_RATE: Final = re.compile(r"client\d+BitsPerSecond")
 SATURATED_SHARE: Final = 0.9
 EVEN_FAIRNESS: Final = 0.95
@@ -54,9 +54,10 @@ TOGETHER_PARTS_PER_MILLION: Final = 950_000
 CLIENT_LOST = "ClientLost"
 
 
-def of(trial: ResultTrial) -> dict[str, float | None]:
-    """Quantities by name; None where the trial does not tell. Throughput is what receivers got, both ways together."""
-    network, sample = trial.network, trial.server or _NOT_SEEN
+def quantities(trial: ResultTrial) -> dict[str, float | None]:
+    """Returns quantities by name, None if the trial does not have them. Throughput is what receivers got in both
+    directions."""
+    network, sample = trial.network, trial.server or _NO_SAMPLE
     if network is None:
         return {}
     flows = [flow for flow in (network.upload, network.download) if flow is not None]
@@ -79,14 +80,14 @@ def of(trial: ResultTrial) -> dict[str, float | None]:
 
 
 def _each_way(upload: Flow | None, download: Flow | None) -> dict[str, float | None]:
-    """Where data went both ways at once."""
+    """Returns the rate of each direction, if data was sent in both at the same time."""
     if upload is None or download is None:
         return {}
     return {"uploadBitsPerSecond": upload.bits_per_second, "downloadBitsPerSecond": download.bits_per_second}
 
 
 def _each_client(shares: Sequence[ClientShare]) -> dict[str, float | None]:
-    """Where several measured at once: Jain's index, and what each got, counted from 1."""
+    """Returns Jain's index and the rate of each client, counted from 1, if several measured at the same time."""
     rates = [share.bits_per_second for share in shares]
     if not any(rates):
         return {}
@@ -95,7 +96,7 @@ def _each_client(shares: Sequence[ClientShare]) -> dict[str, float | None]:
 
 
 def _states(activities: Sequence[TcpActivity]) -> dict[str, float | None]:
-    """The share of samples in which TCP had lost something, or was told of congestion: all states but Open."""
+    """Returns the share of samples in which TCP had lost data or was slowed down: all states but Open."""
     samples = sum(activity.samples for activity in activities)
     if not samples:
         return {}
@@ -132,13 +133,13 @@ def _share(part: int | None, whole: int | None) -> float | None:
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What explains the numbers and spoils nothing: what was lost, and who took the bandwidth."""
-    notes = _taken(spec, good)
+    """Returns what explains the numbers without distorting them: losses, and which client got the bandwidth."""
+    notes = _uneven_shares(spec, good)
     flows = [flow for trial in good for flow in _flows(trial)]
     lost = sum(flow.lost_packets or 0 for flow in flows)
     if lost:
         packets = sum(flow.packets or 0 for flow in flows)
-        message = f"{lost} of {packets} UDP packets were lost: more was sent than the network carried."
+        message = f"{lost} of {packets} UDP packets were lost: the network carried less than was sent."
         notes.append(Note(reason="PacketsLost", message=message))
     echoes = [trial.network.ping for trial in good if trial.network is not None and trial.network.ping is not None]
     unanswered = sum(one.sent - one.received for one in echoes)
@@ -148,8 +149,8 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     return notes
 
 
-def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """Who took most, where the shares were not even."""
+def _uneven_shares(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
+    """Returns which client got the most, if the shares are not even."""
     trials = [trial.network.shares for trial in good if trial.network is not None and trial.network.shares]
     if not trials:
         return []
@@ -159,20 +160,23 @@ def _taken(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         return []
     node = spec.clients[most] if most < len(spec.clients) else spec.client
     message = (
-        f"Client {most + 1} ({node.node}, {node.node_class}) had {show('throughputBitsPerSecond', rates[most])}, "
-        f"{100 * rates[most] / total:.0f}% of what they had in all; even shares are {100 / len(rates):.0f}%."
+        f"Client {most + 1} ({node.node}, {node.node_class}) got {show('throughputBitsPerSecond', rates[most])}, "
+        f"{100 * rates[most] / total:.0f}% of the total; even shares are {100 / len(rates):.0f}%."
     )
     return [Note(reason="UnevenShares", message=message)]
 
 
 def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """What could have spoiled the numbers: a server that was the limit, clients that were not at once what they were to
-    be. That a client was the limit is said for every kind."""
+    """Returns what may have distorted the numbers: a saturated server, and clients that did not send at the same time.
+
+    A saturated client is reported for all kinds.
+    """
     notes = []
     saturated = sum(map(_server_saturated, good))
     if saturated:
         message = (
-            f"In {saturated} of {len(good)} trials an iperf3 server used all its CPU: it may be what was measured."
+            f"In {saturated} of {len(good)} trials an iperf3 server used all its CPU: the numbers may be its limit, "
+            "not the network's."
         )
         notes.append(Note(reason="ServerSaturated", message=message))
     overlaps = [
@@ -183,15 +187,15 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     apart = [overlap for overlap in overlaps if overlap < TOGETHER_PARTS_PER_MILLION]
     if apart:
         message = (
-            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95% of the time, "
-            f"in the worst for {min(apart) / 1e4:.0f}%."
+            f"In {len(apart)} of {len(good)} trials clients sent together for less than 95% of the time, in the worst "
+            f"for {min(apart) / 1e4:.0f}%."
         )
         notes.append(Note(reason="NotSimultaneous", message=message))
     return notes
 
 
 def has_traces(result: BenchmarkResult) -> bool:
-    """Whether TCP was sampled in some trial."""
+    """Returns whether TCP was sampled in a trial."""
     return any(flow.tcp is not None for trial in result.status.trials for flow in _flows(trial))
 
 
@@ -201,8 +205,11 @@ def _flows(trial: ResultTrial) -> list[Flow]:
 
 
 def _server_saturated(trial: ResultTrial) -> bool:
-    """Whether the busiest server used 90% of what it could: of its quota, of its node, and of as many CPUs as it has
-    threads. Not said where that is unknown."""
+    """Returns whether the busiest server used 90% of its limit: of its quota, its node, or as many CPUs as it has
+    threads.
+
+    Returns False if the limit is not known.
+    """
     sample = trial.server
     if trial.network is None or sample is None:
         return False
@@ -223,7 +230,7 @@ def condense(line: TrialLine) -> dict[str, Spread | None]:
 
 
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
-    """The trial of several clients that measured at once; those without a line were lost."""
+    """Returns the trial of several clients that measured at the same time. A client without a line was lost."""
     if merged.network is None:
         return merged
     failure = lost_client(lines) or merged.failure
@@ -238,16 +245,18 @@ def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence
 
 
 def lost_client(lines: Sequence[TrialLine | None]) -> Failure | None:
-    """Why a trial failed of which some clients, counted from 0, have no line."""
+    """Returns why a trial failed if clients have no line."""
     lost = [str(client + 1) for client, line in enumerate(lines) if line is None]
     if not lost:
         return None
-    message = f"client {', '.join(lost)} of {len(lines)} was lost in mid-trial: the others' figures are kept"
+    message = (
+        f"client {', '.join(lost)} of {len(lines)} was lost during the trial; the measurements of the others are kept"
+    )
     return Failure(reason=CLIENT_LOST, message=message)
 
 
 def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
-    """What the clients, in their order, got together; those without a line were lost."""
+    """Returns what the clients, in their order, got together. A client without a line was lost."""
     known = [line for line in lines if line is not None and line.network is not None]
     networks = [line.network for line in known if line.network is not None]
     return Network(
@@ -264,7 +273,7 @@ def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
 
 
 def merge_traces(lines: Sequence[TrialLine | None]) -> tuple[Trace, ...]:
-    """The clients' traces, each with its client's number. The server's has all clients in it, by their ports."""
+    """Returns the clients' traces with the number of the client. The server's trace has all clients, by their ports."""
     return tuple(
         trace.model_copy(update={"client": client})
         for client, line in enumerate(lines)
@@ -275,7 +284,9 @@ def merge_traces(lines: Sequence[TrialLine | None]) -> tuple[Trace, ...]:
 
 def _client_share(client: int, line: TrialLine | None) -> ClientShare:
     if line is None or line.network is None:
-        return ClientShare(client=client, failure=Failure(reason=CLIENT_LOST, message="It was lost in mid-trial."))
+        return ClientShare(
+            client=client, failure=Failure(reason=CLIENT_LOST, message="The client was lost during the trial.")
+        )
     flows = [flow for flow in (line.network.upload, line.network.download) if flow is not None]
     return ClientShare(
         client=client,
@@ -287,7 +298,7 @@ def _client_share(client: int, line: TrialLine | None) -> ClientShare:
 
 
 def _overlap(lines: Sequence[TrialLine]) -> int | None:
-    """The time in which all loads ran, as a share of the longest; None if it is not known of all."""
+    """Returns the time in which all loads ran, as a share of the longest. Returns None if a start is not known."""
     spans = [
         (line.network.start_nanoseconds, line.duration_nanoseconds)
         for line in lines
@@ -301,7 +312,7 @@ def _overlap(lines: Sequence[TrialLine]) -> int | None:
 
 
 def _add(started: Sequence[tuple[int | None, Flow]]) -> Flow | None:
-    """All flows together, each with its start in nanoseconds, if that is known."""
+    """Returns the sum of all flows, each with its start in nanoseconds, if that is known."""
     if not started:
         return None
     flows = [flow for _, flow in started]
@@ -316,9 +327,9 @@ def _add(started: Sequence[tuple[int | None, Flow]]) -> Flow | None:
 
 
 def _rate(started: Sequence[tuple[int | None, int, int | None]]) -> int | None:
-    """All bytes, each client's with its start and its rate, from the first start to the last end, in bits a second.
+    """Returns the bits per second of all clients, from the first start to the last end.
 
-    Rates do not add up: the receiver whose last segments come late has for itself what the others have left.
+    Rates cannot be added: the receiver with the last segments has for itself what the others have left.
     """
     starts = [start for start, _, _ in started if start is not None]
     if len(starts) < len(started):
@@ -328,7 +339,7 @@ def _rate(started: Sequence[tuple[int | None, int, int | None]]) -> int | None:
 
 
 def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:
-    """All samples and all events together."""
+    """Returns all samples and all events together."""
     samples = sum(activity.samples for activity in activities)
     if not samples:
         return None
@@ -343,7 +354,8 @@ def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:
 
 
 def _pool(many: Sequence[Echoes]) -> Echoes | None:
-    """All echo requests as if one ping had sent them: the moments are exact, of figures that ping has rounded."""
+    """Returns the statistics of all echo requests, as if one ping had sent them. They are exact for the rounded numbers
+    of ping."""
     if not many:
         return None
     counts = {name: sum(getattr(one, name) for one in many) for name in ("sent", "received", "duplicated")}

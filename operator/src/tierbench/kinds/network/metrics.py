@@ -1,4 +1,4 @@
-"""Metrics of networks."""
+"""The Prometheus metrics of a NetworkBenchmark."""
 
 from typing import Final
 
@@ -27,36 +27,52 @@ PING: Final = Family(
 )
 UNTRIMMED: Final = gauge(
     f"{_PREFIX}_untrimmed_throughput_bits_per_second",
-    "Payload a second that receivers got, mean of all good trials, where some were trimmed.",
+    "Payload per second that receivers got, mean of all good trials, if some were trimmed.",
 )
 CLIENT: Final = gauge(
     f"{_PREFIX}_client_throughput_bits_per_second",
-    "Payload a second that one of several clients got that measured at once, mean.",
+    "Payload per second that one of several clients got that measured at the same time, mean.",
 )
 _MEANS: Final = {
     "throughputBitsPerSecond": (
         gauge(
-            f"{_PREFIX}_throughput_bits_per_second", "Payload a second that receivers got, both ways together, mean."
+            f"{_PREFIX}_throughput_bits_per_second",
+            "Payload per second that receivers got, in both directions together, mean.",
         ),
         1,
     ),
     "sentBitsPerSecond": (
-        gauge(f"{_PREFIX}_sent_bits_per_second", "Payload a second that senders sent, both ways together, mean."),
+        gauge(
+            f"{_PREFIX}_sent_bits_per_second",
+            "Payload per second that senders sent, in both directions together, mean.",
+        ),
         1,
     ),
     "uploadBitsPerSecond": (
-        gauge(f"{_PREFIX}_upload_bits_per_second", "Of this, from client to server, where both ways were used, mean."),
+        gauge(
+            f"{_PREFIX}_upload_bits_per_second",
+            "Payload per second from client to server, if both directions were used, mean.",
+        ),
         1,
     ),
     "downloadBitsPerSecond": (
-        gauge(f"{_PREFIX}_download_bits_per_second", "Of this, from server to client, likewise."),
+        gauge(
+            f"{_PREFIX}_download_bits_per_second",
+            "Payload per second from server to client, if both directions were used, mean.",
+        ),
         1,
     ),
     "fairnessPartsPerMillion": (
-        gauge(f"{_PREFIX}_fairness_ratio", "Jain's index of clients that measured at once: 1 for even shares, mean."),
+        gauge(
+            f"{_PREFIX}_fairness_ratio",
+            "Jain's index of clients that measured at the same time: 1 for even shares, mean.",
+        ),
         1e6,
     ),
-    "retransmits": (gauge(f"{_PREFIX}_tcp_retransmits", "TCP segments that senders sent again in a trial, mean."), 1),
+    "retransmits": (
+        gauge(f"{_PREFIX}_tcp_retransmits", "TCP segments that senders retransmitted in a trial, mean."),
+        1,
+    ),
     "tcpNotOpenPartsPerMillion": (
         gauge(f"{_PREFIX}_tcp_not_open_ratio", "Share of samples in which TCP's congestion state was not Open, mean."),
         1e6,
@@ -88,7 +104,7 @@ _MEANS: Final = {
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
-    """Everything that only networks say."""
+    """Adds the metrics that only networks have."""
     status = result.status
     echoes = status.distributions.ping
     if echoes is not None:

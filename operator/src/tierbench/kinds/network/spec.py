@@ -1,4 +1,4 @@
-"""NetworkBenchmark: how fast does the network between two classes of node carry data, and how far apart are they?"""
+"""The spec of a NetworkBenchmark: throughput and latency of the network between node classes."""
 
 from dataclasses import replace
 from enum import StrEnum
@@ -13,26 +13,26 @@ from tierbench.api.benchmark import (
     BenchmarkSpec,
     ClientPlacement,
     Clients,
-    Ping,
     PolicySubject,
     PolicySubjectCel,
     Servers,
+    matrix_rule,
 )
 from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
-from tierbench.api.run_policy import FITTING_TRIM, MAXIMUM_CASES, TRIM_BY_CLIENT, Trim
+from tierbench.api.run_policy import Ping, Trim
 
 MAXIMUM_CLIENTS: Final = 16
 
 
 class Protocol(StrEnum):
-    """What carries the load."""
+    """The protocol of the load."""
 
     TCP = "TCP"
     UDP = "UDP"
 
 
 class Direction(StrEnum):
-    """Which way the load goes, as the client sees it."""
+    """The direction of the load, as the client sees it."""
 
     UPLOAD = "Upload"
     DOWNLOAD = "Download"
@@ -40,29 +40,29 @@ class Direction(StrEnum):
 
 
 class Together(StrEnum):
-    """How many clients measure at a time."""
+    """Whether clients measure alone or at the same time."""
 
     ALONE = "Alone"
     ALL_AT_ONCE = "AllAtOnce"
 
 
 TOGETHER: Final = "together"
-"""The factor whose levels these are."""
+"""The factor whose levels are those of Together."""
 
 
 class Udp(Model):
-    """How UDP is sent: unlike TCP it does not find the network's rate by itself."""
+    """How UDP sends. Unlike TCP, UDP does not adapt to the rate of the network."""
 
     kilobits_per_second: int = Field(
         ge=10,
         le=400_000_000,
-        description="Payload a second of each direction, all streams together. What the network does not carry of it "
-        "is lost, and counted.",
+        description="Payload per second in each direction, all streams together. What the network does not carry is "
+        "lost, and counted.",
     )
 
 
 class Tcp(Model):
-    """How TCP is sent."""
+    """How TCP sends."""
 
     congestion_control: tuple[
         Annotated[
@@ -82,64 +82,65 @@ class Tcp(Model):
         min_length=1,
         max_length=8,
         json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Algorithms of congestion control at both ends, as in cubic, reno, bbr (a factor). The kernels of "
+        description="Congestion control algorithms at both ends, as in cubic, reno, bbr (a factor). The kernels of "
         "both nodes must allow them.",
     )
 
 
 class ExternalServer(Model):
-    """An iperf3 server that is there already: it is used, and neither deployed nor observed."""
+    """An existing iperf3 server. tierbench uses it, and neither deploys nor observes it."""
 
     address: str = Field(
         min_length=3,
         max_length=280,
-        description="Host and port as the clients reach it. Its host answers ping, too, or `ping.count` is 0.",
+        description="Host and port as the clients reach the server. The host must answer ping unless `ping.count` is "
+        "0.",
         json_schema_extra=rules(is_address(5201)),
     )
 
 
 class NetworkServers(Servers):
-    """Where one end is."""
+    """Where the servers run."""
 
     node_classes: ClassNames = Field(
         default=(),
         json_schema_extra={"default": None},
-        description="The node classes that host an iperf3 server. Needed unless there is an external one.",
+        description="Names of the node classes that host an iperf3 server. Required unless `external` is set.",
     )
     external: ExternalServer | None = Field(
         default=None,
-        description="An iperf3 server outside the cluster, measured beside these. Its class is `external`.",
+        description="An iperf3 server outside the cluster, measured in addition to the others. Its class is "
+        "`external`.",
     )
 
 
 class NetworkClients(Clients):
-    """Where the other ends are."""
+    """Where the clients run."""
 
-    node_classes: ClassNames = Field(description="Their node classes.")
-    nodes_per_class: int = Field(
-        default=1, ge=1, le=16, description="How many nodes of each class take part, a client on each."
-    )
+    node_classes: ClassNames = Field(description="Names of the node classes of the clients.")
+    nodes_per_class: int = Field(default=1, ge=1, le=16, description="Number of nodes per class with a client.")
     together: tuple[Together, ...] = Field(
         default=(Together.ALONE,),
         min_length=1,
         max_length=2,
         json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Alone: each client in turn, a case each. AllAtOnce: all of them at once, in one case (a factor).",
+        description="Alone: each client measures in turn, in a case of its own. AllAtOnce: all clients measure at the "
+        "same time, in one case (a factor).",
     )
 
     @property
     def number(self) -> int:
-        """How many there are."""
+        """The number of clients."""
         return len(self.node_classes) * self.nodes_per_class
 
     @property
     def most_at_once(self) -> int:
-        """How many of them measure at once, at most."""
+        """The maximum number of clients that measure at the same time."""
         return self.number if Together.ALL_AT_ONCE in self.together else 1
 
     @property
     def placements(self) -> tuple[ClientPlacement, ...]:
-        """All at once are one case, which bears the name of the first class."""
+        """The places of clients. A case of all clients has the place of the first one."""
         return tuple(seat for level in self.together for seat in self._placements(level))
 
     def _placements(self, level: Together) -> tuple[ClientPlacement, ...]:
@@ -152,29 +153,39 @@ class NetworkClients(Clients):
 
 _SOME_SERVER = Rule(
     "has(self.nodeClasses) || has(self.external)",
-    "names no server: give nodeClasses, for example [cloud], or external, or both",
+    "names no server: set nodeClasses, for example [cloud], or external, or both",
 )
 _ALL_AT_ONCE = "together.exists(t, t == 'AllAtOnce')"
 _BOUNDED_CLIENTS = Rule(
     f"!self.{_ALL_AT_ONCE} || size(self.nodeClasses) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
-    f"more than {MAXIMUM_CLIENTS} clients would measure at once: name fewer classes, or lower nodesPerClass",
+    f"more than {MAXIMUM_CLIENTS} clients would measure at the same time: name fewer classes, or lower nodesPerClass",
 )
 _UDP_RATE = Rule(
     "!self.protocols.exists(p, p == 'UDP') || has(self.udp)",
-    "UDP needs a rate to send at: write, for example, udp: {kilobitsPerSecond: 10000}",
+    "UDP needs a rate: write, for example, udp: {kilobitsPerSecond: 10000}",
 )
 _TCP_ALONE = Rule(
     "!has(self.tcp) || self.protocols.all(p, p == 'TCP')",
-    "tcp.congestionControl is of TCP alone: write protocols: [TCP], and measure UDP in another benchmark",
+    "tcp.congestionControl is only for TCP: write protocols: [TCP], and measure UDP in another benchmark",
 )
 _ONE_AT_A_TIME = Rule(
     f"!has(self.servers.external) || !self.clients.{_ALL_AT_ONCE}",
-    "an external server serves one client at a time: take AllAtOnce out of clients.together, or servers.external out",
+    "an external server serves one client at a time: remove AllAtOnce from clients.together, or remove "
+    "servers.external",
+)
+_FITTING_TRIM = Rule(
+    "self.trim.lowest + self.trim.highest < self.repetitions",
+    "trim leaves no trial: raise repetitions above the sum of trim.lowest and trim.highest",
+)
+_TRIM_BY_CLIENT = Rule(
+    "self.trim.by != 'Client' || self.clients.together.all(t, t == 'AllAtOnce')",
+    "trim.by: Client needs clients that measure at the same time: write clients.together: [AllAtOnce], or remove "
+    "trim.by",
 )
 _TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
 _FITTING_TIME = Rule(
     f"{_TIME} + 10 <= self.timeouts.trialSeconds",
-    "a trial takes longer than timeouts.trialSeconds: raise it to 10 more than load and ping take together",
+    "a trial takes longer than timeouts.trialSeconds: raise it to the time of load and ping plus 10 seconds",
 )
 _CASES = (
     "size(self.protocols) * size(self.directions) * size(self.streams)"
@@ -184,38 +195,31 @@ _CASES = (
     " * ((self.clients.together.exists(t, t == 'Alone') ? size(self.clients.nodeClasses) * self.clients.nodesPerClass"
     f" : 0) + (self.clients.{_ALL_AT_ONCE} ? 1 : 0))"
 )
-_BOUNDED_MATRIX = Rule(
-    f"{_CASES} <= {MAXIMUM_CASES}",
-    f"the matrix has more than {MAXIMUM_CASES} cases: take levels out, or make several benchmarks",
-    f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: "
-    f"take levels out, or make several benchmarks'.format([{_CASES}])",
-)
 _NOT_REFINED = Rule(
     "!has(self.runPolicy) || !has(self.runPolicy.refine)",
-    "runPolicy.refine is of FileTransferBenchmarks and BrokerBenchmarks alone: take it out, and name the levels that "
-    "are to be measured",
+    "runPolicy.refine is not available for a NetworkBenchmark: remove it, and list all levels that you want to measure",
 )
 _SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 
 
 class NetworkSpec(BenchmarkSpec):
-    """Data of these kinds, between each server class and each client class."""
+    """What to measure between each server class and each client class."""
 
-    servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where one end is.")
-    clients: NetworkClients = Field(json_schema_extra=rules(_BOUNDED_CLIENTS), description="Where the other ends are.")
+    servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where the servers run.")
+    clients: NetworkClients = Field(json_schema_extra=rules(_BOUNDED_CLIENTS), description="Where the clients run.")
     protocols: tuple[Protocol, ...] = Field(
         default=(Protocol.TCP,),
         min_length=1,
         max_length=2,
         json_schema_extra=_SET,
-        description="What carries the load (a factor).",
+        description="Protocol of the load (a factor).",
     )
     directions: tuple[Direction, ...] = Field(
         default=(Direction.UPLOAD, Direction.DOWNLOAD),
         min_length=1,
         max_length=3,
         json_schema_extra=_SET,
-        description="Upload from client to server, Download, or Both at once (a factor).",
+        description="Upload from client to server, Download, or Both at the same time (a factor).",
     )
     streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
         default=(1,),
@@ -225,35 +229,33 @@ class NetworkSpec(BenchmarkSpec):
         description="Connections that share the load, in each direction (a factor).",
     )
     duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
-    tcp: Tcp | None = Field(
-        default=None, description="How TCP is sent; without it as the nodes' kernels do by default."
-    )
-    udp: Udp | None = Field(default=None, description="Needed for UDP.")
+    tcp: Tcp | None = Field(default=None, description="How TCP sends. The default is that of the nodes' kernels.")
+    udp: Udp | None = Field(default=None, description="How UDP sends. Required for UDP.")
     ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
     trace_interval_milliseconds: int = Field(
         default=100,
         ge=0,
         le=60000,
-        description="Of TCP: the time between samples of the sender's connections (congestion window, round trip, "
-        "congestion state …), kept as a BenchmarkTrace; 0 for none.",
+        description="For TCP: time between samples of the sender's connections (congestion window, round trip, "
+        "congestion state and others). The samples are in a BenchmarkTrace. 0 for none.",
     )
-    trim: Trim = Field(default=Trim(), description="What is left out of the statistics, by throughput.")
-    access: Access = Field(default=Access.POD_IP, description="The path from client to server.")
+    trim: Trim = Field(default=Trim(), description="Trials to leave out of the statistics, by throughput.")
+    access: Access = Field(default=Access.POD_IP, description="Network path from client to server.")
 
     @property
     def policy_subject(self) -> PolicySubject:
-        """The server that is there already."""
+        """What an administrator can refuse in this spec, including the address of the external server."""
         external = self.servers.external
         return replace(super().policy_subject, addresses=() if external is None else (external.address,))
 
     @property
-    def trimmed(self) -> Trim | None:
-        """Nothing, unless it was asked for."""
+    def active_trim(self) -> Trim | None:
+        """The trials to leave out of the statistics, or None."""
         return self.trim if self.trim.lowest + self.trim.highest else None
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The path, the load, the echo requests before it, and how many clients measure where all do at once."""
+        """The settings of path, load and ping, and how many clients measure at the same time."""
         return {
             **super().parameters,
             "access": self.access.value,
@@ -266,7 +268,7 @@ class NetworkSpec(BenchmarkSpec):
 
 
 class NetworkBenchmark(Benchmark):
-    """How fast does the network between two classes of node carry data, and how far apart are they?"""
+    """Measures the network between node classes."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="NetworkBenchmark",
@@ -275,18 +277,18 @@ class NetworkBenchmark(Benchmark):
         short_names=("nb",),
         namespaced=True,
         columns=BENCHMARK_COLUMNS,
-        description="NetworkBenchmark measures the network between classes of node with iperf3 and ping: "
-        "throughput, loss, jitter and round trip.",
+        description="NetworkBenchmark measures the network between node classes with iperf3 and ping: throughput, "
+        "loss, jitter and round trip.",
     )
     PREFIX: ClassVar[str] = "nb"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         _UDP_RATE,
         _TCP_ALONE,
         _ONE_AT_A_TIME,
-        FITTING_TRIM,
-        TRIM_BY_CLIENT,
+        _FITTING_TRIM,
+        _TRIM_BY_CLIENT,
         _FITTING_TIME,
-        _BOUNDED_MATRIX,
+        matrix_rule(_CASES),
         _NOT_REFINED,
     )
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(

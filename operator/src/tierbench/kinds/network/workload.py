@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tierbench.api.benchmark import Access, Ping, Preflight, ServiceSpec
+from tierbench.api.benchmark import Access, ServiceSpec
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
-from tierbench.api.run_policy import Timeouts
+from tierbench.api.run_policy import Ping, Preflight, Timeouts
 from tierbench.kinds.network.spec import (
     TOGETHER,
     Direction,
@@ -31,7 +31,7 @@ from tierbench.workloads.pods import (
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
-    measured,
+    measured_resources,
     pin_to_node,
     pod_basics,
     secret_items,
@@ -54,22 +54,22 @@ from tierbench.workloads.workload import (
 PROCESS: Final = "iperf3"
 IMAGE: Final = "network"
 _FIRST_PORT: Final = 5201
-# Where iperf3 keeps what it sends.
+# iperf3 stores here what it sends.
 TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the container's own)
-# Where the agent has an iperf3 listen while the client that it is for is there.
+# Through these sockets the agent lets an iperf3 listen while its client is present.
 GATES: Final = ScratchDirectory("gates", "/gates", "1Mi")
 _OBSERVED: Final = ("--directory=", "--process", PROCESS, "--gates", GATES.path)
 CONGESTION_CONTROL: Final = "congestionControl"
-# Lets any group open ICMP sockets, which need no capability: the pod's may be the platform's choice. It holds in the
-# pod's network alone, and Kubernetes counts it among the safe sysctls.
+# Lets every group open ICMP sockets without a capability, because the platform can choose the pod's group. It only
+# applies to the network of the pod, and is a safe sysctl in Kubernetes.
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
-# Beside load and ping: iperf3 may find the server busy for 30 s, and is given up a minute after its load.
+# In addition to load and ping: the server can be busy for 30 s, and iperf3 is stopped a minute after its load.
 _SLACK_SECONDS: Final = 120
 
 
 @dataclass(frozen=True)
 class NetworkWorkload:
-    """iperf3 servers on the servers' nodes or outside, iperf3 and ping on the clients'."""
+    """iperf3 servers on the servers' nodes or outside the cluster, and iperf3 and ping on the clients' nodes."""
 
     owner: Owner
     spec: NetworkSpec
@@ -77,16 +77,16 @@ class NetworkWorkload:
     policy: Policy = field(default_factory=Policy)
 
     def server_placements(self) -> tuple[ServerPlacement, ...]:
-        """One server pod a node, and the external server."""
+        """Returns one server per node, and the external server."""
         external = () if self.spec.servers.external is None else (ServerPlacement(EXTERNAL, 0, provider=EXTERNAL),)
         return (*server_placements(self.spec), *external)
 
     def image_problem(self, placement: ServerPlacement) -> str:
-        """There is one image of iperf3."""
+        """Returns an empty string, because there is one image of iperf3."""
         return ""
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """Protocol, direction, streams; congestion control where it is asked for."""
+        """Returns protocol, direction, streams, and congestion control if the spec names algorithms."""
         tcp = self.spec.tcp
         return (
             Factor("protocol", tuple(level.value for level in self.spec.protocols)),
@@ -96,7 +96,7 @@ class NetworkWorkload:
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
-        """One pod, or one on each node that measures at once."""
+        """Returns one pod, or one per node if all clients measure at the same time."""
         clients = self.spec.clients
         if case.levels.get(TOGETHER) != Together.ALL_AT_ONCE:
             return (ClientPart(0, case.client_class),)
@@ -104,22 +104,22 @@ class NetworkWorkload:
         return tuple(ClientPart(index, name, Role.SHARE) for index, name in enumerate(classes))
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """Which image iperf3 and ping are from; nothing is known of an external server."""
+        """Returns the image of iperf3 and ping. The image of an external server is not known."""
         return ServiceFacts(name=PROCESS, image="" if placement.external else self.images.programs[IMAGE])
 
     def credentials(self, instance: ServerInstance) -> Credentials:
-        """The agent's token."""
+        """Returns a Secret with the agent's token."""
         return Credentials(secret(self.owner, instance), certificate=False)
 
     def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """iperf3, and the agent beside it; where it is there already an agent alone, for the life cycle knows a server
-        by a pod."""
+        """Returns iperf3 and its agent. For an external server it is the agent alone, because every server needs a
+        pod."""
         if instance.placement.external:
             return agent_manifests(self.owner, self.images, instance, self.spec.clients.resources)
         return iperf3_manifests(self.owner, self.spec, self.images, instance)
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
-        """The Job of one part, which runs ping and iperf3."""
+        """Returns the Job of one part, which runs ping and iperf3."""
         parts = len(self.parts(targets[0].case))
         return client_job(
             self.owner,
@@ -135,32 +135,32 @@ class NetworkWorkload:
         )
 
     def deadline_seconds(self, trials: int) -> int:
-        """Trials, warm-up ones included, times the time that one may take."""
+        """Returns the number of trials, including warm-up trials, multiplied by the time limit of one."""
         return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds
 
     def weight(self, case: Case) -> float:
-        """Seconds of load and ping: the same in every case."""
+        """Returns the seconds of load and ping, which are the same for every case."""
         spec = self.spec
         trial = spec.duration_seconds + spec.ping.count * spec.ping.interval_milliseconds / 1000
         return (spec.repetitions + spec.warmup) * trial
 
     def preflight(self) -> tuple[Workload, ...]:
-        """Nothing: the network is what the cases measure."""
+        """Returns nothing, because the cases measure the network."""
         return ()
 
 
 def port_name(part: int) -> str:
-    """The name of the port, and of the container, that serves a part of the client."""
+    """Returns the name of the port and of the container that serve one part of the client."""
     return f"{PROCESS}-{part + 1}"
 
 
 def port(part: int) -> int:
-    """Its number."""
+    """Returns the number of the port that serves one part of the client."""
     return _FIRST_PORT + part
 
 
 def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, instance: ServerInstance) -> tuple[Manifest, ...]:
-    """Services, and last the pod."""
+    """Returns the Services and, last, the pod."""
     ports = {port_name(part): port(part) for part in range(spec.clients.most_at_once)}
     labels = server_labels(instance.run, instance.slot)
     metadata = owner.metadata(instance.name, labels)
@@ -182,7 +182,7 @@ def _pod(
             **pod_basics(images),
             **pin_to_node(instance.node, instance.node_class),
             **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
-            # The agent tells what CPU the servers' processes take.
+            # The agent measures the CPU time of the servers' processes.
             "shareProcessNamespace": True,
             "restartPolicy": "Always",
             "containers": [
@@ -209,7 +209,7 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
             "failureThreshold": 60,
         },
-        "resources": measured(spec.servers.resources),
+        "resources": measured_resources(spec.servers.resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [TMP.mount, GATES.mount],
     }
@@ -218,7 +218,7 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
 def arguments(
     spec: NetworkSpec, policy: Policy, parts: int, instance: ClientInstance, targets: Sequence[Target]
 ) -> list[str]:
-    """The command line of the engine of one of so many parts."""
+    """Returns the command line of the engine of one of `parts` parts."""
     part, levels = instance.part.index, targets[0].case.levels
     options: dict[str, Any] = {
         **_ends(spec, part, targets),
@@ -235,7 +235,7 @@ def arguments(
         "parts": parts,
         **series_options(instance, spec.warmup, targets),
     }
-    if targets[0].case.server.external:  # it has no agent
+    if targets[0].case.server.external:  # such a server has no agent
         options = {name: value for name, value in options.items() if not name.startswith("agent")}
         options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
@@ -246,7 +246,7 @@ def arguments(
 
 
 def _ends(spec: NetworkSpec, part: int, targets: Sequence[Target]) -> dict[str, list[str]]:
-    """Where iperf3 goes, and ping if that is elsewhere."""
+    """Returns the host of iperf3, and that of ping if it differs."""
     external = spec.servers.external
     if external is not None and targets[0].case.server.external:
         return {"server": [external.address]}
@@ -257,12 +257,13 @@ def _ends(spec: NetworkSpec, part: int, targets: Sequence[Target]) -> dict[str, 
 
 
 def _ping_host(access: Access, server: RunningServer) -> str:
-    """Who answers echo requests: the pod, or the node where that is the address. A Service's address does not."""
+    """Returns the host that answers echo requests: the pod, or the node if its address is used. A Service does not
+    answer."""
     return server.host_ip if access in (Access.NODE_PORT, Access.HOST_NETWORK) else server.pod_ip
 
 
 def preflight(owner: Owner, spec: ServiceSpec, access: Access, images: Images) -> tuple[NetworkWorkload, ...]:
-    """Upload with echo requests before it, then download; nothing, unless the spec asks for a preflight."""
+    """Returns an upload with echo requests before it, and a download. Returns nothing if the spec has no preflight."""
     asked = spec.preflight
     if asked is None:
         return ()
