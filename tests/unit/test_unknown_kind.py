@@ -1,4 +1,4 @@
-"""Results of a kind that this version does not know, as a newer one leaves them, cost nobody but themselves."""
+"""Results of a kind that this version does not know, as a newer one leaves them, cost no one but themselves."""
 
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def test_a_benchmark_does_not_take_it_for_its_own() -> None:
     assert children.unreadable == {"lb-newer-r1-c001"}
 
 
-def test_objects_of_another_version_or_of_somebody_else_are_left_out(
+def test_objects_of_another_version_or_of_someone_else_are_left_out(
     tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A NodeClass of a cloud's own was taken for one of ours, and ended the command."""

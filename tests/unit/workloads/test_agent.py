@@ -1,4 +1,4 @@
-"""The agent beside a server: at its pod's address alone, over TLS, and nobody has what is another's of the Secret."""
+"""The agent next to a server: at its pod's address alone, over TLS, and no one has what is another's of the Secret."""
 
 from typing import Any
 
@@ -55,7 +55,7 @@ def test_the_agent_answers_at_the_address_of_its_pod_alone_and_is_probed_there(p
     assert agent["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": 8090, "scheme": "HTTPS"}
 
 
-def test_iperf3_is_behind_a_gate_that_nobody_opens_by_a_probe() -> None:
+def test_iperf3_is_behind_a_gate_that_no_one_opens_by_a_probe() -> None:
     (iperf3, agent) = test_network.server()["Pod"][0]["spec"]["containers"]
     gate, server = iperf3["command"][:5], iperf3["command"][5:]
     assert gate == ["tierbench-client", "gate", "--socket", "/gates/0", "--"]

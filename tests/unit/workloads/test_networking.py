@@ -72,7 +72,7 @@ def test_strangers_reach_none_of_it_and_clients_all(kind: str, access: str) -> N
         assert not here.reaches(stranger, here.server, AGENT)
         assert not here.reaches(stranger, here.server, None)
         assert not here.reaches(stranger, here.client, 22)
-        # The node may put its own address in place of the client's, so that whoever comes is a stranger.
+        # The node may put its own address in place of the client's, so that anyone who comes is a stranger.
         assert here.reaches(stranger, here.server, port) == (access == "NodePort")
 
 

@@ -20,7 +20,7 @@ USERS = ("runAsUser", "runAsGroup", "fsGroup")
 
 
 def templates(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Metadata and spec of every pod that a run asks for; of Strimzi's, what Strimzi is told of them."""
+    """Metadata and spec of every pod that a run asks for; for Strimzi, what its objects say of them."""
     made: list[dict[str, Any]] = []
     create = type(world)._create
 

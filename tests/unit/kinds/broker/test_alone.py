@@ -1,4 +1,4 @@
-"""Results of publishers that nobody subscribes to: what is not known is absent, and never 0."""
+"""Results of publishers that no one subscribes to: what is not known is absent, and never 0."""
 
 import csv
 import io

@@ -65,7 +65,7 @@ def test_what_is_recorded_is_what_is_set() -> None:
     ).items()
 
 
-def test_a_log_keeps_more_than_may_be_under_way() -> None:
+def test_a_log_keeps_more_than_may_be_in_flight() -> None:
     spec = broker_benchmark(brokers=[KAFKA], payload={"sizes": ["1Ki", "1Mi"]}, window=1000).spec
     broker = spec.brokers[0].kafka
     assert broker is not None

@@ -79,9 +79,9 @@ def test_what_a_result_does_not_tell_is_not_zero() -> None:
         del raw["status"]["statistics"][name]
     for trial in raw["status"]["trials"]:
         del trial["exchange"]
-    said = {family.name for family in result_samples(BenchmarkResult.model_validate(raw)).families}
-    assert not [name for name in said if name.endswith(("_message", "_setup_bytes", "_packets", "fairness_ratio"))]
-    assert not [name for name in said if "compress" in name or "crypt" in name]
+    reported = {family.name for family in result_samples(BenchmarkResult.model_validate(raw)).families}
+    assert not [name for name in reported if name.endswith(("_message", "_setup_bytes", "_packets", "fairness_ratio"))]
+    assert not [name for name in reported if "compress" in name or "crypt" in name]
 
 
 async def test_own_messages_have_a_content_and_no_size() -> None:

@@ -160,7 +160,7 @@ def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url
     assert secret_keys(made) == {**keys, **authority}
 
 
-def test_topics_bear_no_finalizers() -> None:
+def test_topics_have_no_finalizers() -> None:
     container = objects(workload())["Kafka"]["spec"]["entityOperator"]["template"]["topicOperatorContainer"]
     assert container["env"] == [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]
 
@@ -181,7 +181,7 @@ def test_names_are_short_and_of_one_server_alone() -> None:
     assert len(found) == 16
 
 
-def test_the_agent_stands_beside_it() -> None:
+def test_the_agent_is_next_to_it() -> None:
     pod = objects(workload())["Pod"]
     assert pin_to_node("j1", CLASS).items() <= pod["spec"].items()
     assert [container["name"] for container in pod["spec"]["containers"]] == ["agent"]

@@ -15,7 +15,7 @@ SINCE = "2026-01-01T00:01:00Z"
 LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE}
 
 
-def said(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> ProviderObject:
+def reported(kind: str, *conditions: dict[str, str], observed: int = 1, **status: Any) -> ProviderObject:
     metadata = {"name": "x", "labels": LABELS, "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
     body = {"observedGeneration": observed, "conditions": list(conditions), **status}
     return strimzi_object(kind, {"metadata": metadata, "status": body})
@@ -26,9 +26,9 @@ def condition(kind: str, status: str = "True", reason: str = "") -> dict[str, st
 
 
 def test_readiness_is_believed_of_this_generation_alone() -> None:
-    assert said("Kafka", condition("Ready")).ready
-    assert not said("Kafka", condition("Ready"), observed=0).ready
-    assert said("Kafka", condition("Warning", reason="KafkaStorage"), condition("Ready")).ready
+    assert reported("Kafka", condition("Ready")).ready
+    assert not reported("Kafka", condition("Ready"), observed=0).ready
+    assert reported("Kafka", condition("Warning", reason="KafkaStorage"), condition("Ready")).ready
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_readiness_is_believed_of_this_generation_alone() -> None:
         ("KafkaTopic", condition("Ready", "False", "KafkaError"), True),
     ],
 )
-def test_a_refusal_is_told_in_strimzis_words(kind: str, answer: dict[str, str], transient: bool) -> None:
-    found = said(kind, answer)
+def test_a_refusal_is_reported_in_strimzis_words(kind: str, answer: dict[str, str], transient: bool) -> None:
+    found = reported(kind, answer)
     assert found.rejection is not None
     assert (found.rejection.reason, found.rejection.transient) == (reasons.STRIMZI_REFUSED, transient)
     assert f"{kind} x: {answer['reason']}: So." in found.rejection.message
@@ -51,18 +51,18 @@ def test_a_refusal_is_told_in_strimzis_words(kind: str, answer: dict[str, str], 
 
 
 @pytest.mark.parametrize(("reason", "observed"), [("Creating", 0), ("TimeoutException", 1)])
-def test_what_strimzi_goes_on_with_is_not_refused(reason: str, observed: int) -> None:
-    starting = said("Kafka", condition("NotReady", reason=reason), observed=observed)
+def test_what_strimzi_continues_with_is_not_refused(reason: str, observed: int) -> None:
+    starting = reported("Kafka", condition("NotReady", reason=reason), observed=observed)
     assert (starting.answered, starting.ready, starting.rejection) == (True, False, None)
 
 
 def test_of_several_addresses_of_the_one_broker_the_first_is_used() -> None:
     listeners = [{"name": "plain", "bootstrapServers": "a:9092,b:9092"}, {"name": "tls"}]
-    assert said("Kafka", listeners=listeners).listeners == {"plain": "a:9092"}
+    assert reported("Kafka", listeners=listeners).listeners == {"plain": "a:9092"}
 
 
 def test_a_broker_that_ran_out_of_memory_is_named() -> None:
-    """Though Strimzi goes on saying that it is ready, and it may be up again."""
+    """Though Strimzi continues saying that it is ready, and it may be up again."""
     killed = {"name": "kafka", "state": {"running": {}}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
     metadata = {"name": "x", "uid": "1", "labels": LABELS, "creationTimestamp": SINCE}
     pod = pod_view({"metadata": metadata, "spec": {}, "status": {"containerStatuses": [killed]}})

@@ -30,7 +30,7 @@ class EchoBenchmark(Benchmark):
         short_names=("eb",),
         namespaced=True,
         columns=BENCHMARK_COLUMNS,
-        description="EchoBenchmark measures how fast something is said again.",
+        description="EchoBenchmark measures how fast a message is echoed.",
     )
     PREFIX: ClassVar[str] = "eb"
 

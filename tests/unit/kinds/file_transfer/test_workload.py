@@ -94,15 +94,15 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
-def test_of_the_nodes_disk_as_much_stays_free_as_was_said(storage: dict[str, Any]) -> None:
+def test_the_requested_space_on_the_nodes_disk_stays_free(storage: dict[str, Any]) -> None:
     def prepared(instance: ServerInstance) -> list[str]:
         pod = workload(storage=storage).server(instance)[-1]
         arguments: list[str] = pod["spec"]["initContainers"][0]["args"]
         return arguments
 
     assert "--reserve-bytes" not in prepared(INSTANCE)
-    said = prepared(replace(INSTANCE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
-    assert said == ("persistentVolumeClaim" not in storage)
+    reserved = prepared(replace(INSTANCE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
+    assert reserved == ("persistentVolumeClaim" not in storage)
 
 
 def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
@@ -142,7 +142,7 @@ def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) 
 
 
 @pytest.mark.parametrize(("retry", "given"), [({}, False), ({"waitMaximumMilliseconds": 10000}, True)])
-def test_the_client_is_told_of_waits_that_grow(retry: dict[str, int], given: bool) -> None:
+def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], given: bool) -> None:
     arguments = job(workload(retry=retry))["spec"]["template"]["spec"]["containers"][0]["args"]
     assert ("--wait-maximum-milliseconds=10000" in arguments) == given
     assert "--wait-milliseconds=1000" in arguments

@@ -86,7 +86,7 @@ def test_jains_index(rates: tuple[float, ...], index: float) -> None:
     assert jain_index(rates) == pytest.approx(index)
 
 
-def test_who_took_the_bandwidth_is_said() -> None:
+def test_who_took_the_bandwidth_is_reported() -> None:
     status = measured([shared(1, 60)], [shared(1, 30)], [shared(1, 10)])
     assert status.statistics["fairnessPartsPerMillion"].mean == pytest.approx(724_638)
     assert [status.statistics[f"client{number}BitsPerSecond"].mean for number in (1, 2, 3)] == [60e6, 30e6, 10e6]
@@ -108,7 +108,7 @@ def test_clients_that_were_not_at_once_are_not_valid(start: int, overlap: int, v
     assert [note.reason for note in status.invalid] == ([] if valid else ["NotSimultaneous"])
 
 
-def test_what_was_measured_beside_a_lost_client_is_kept_and_marked() -> None:
+def test_what_was_measured_next_to_a_lost_client_is_kept_and_marked() -> None:
     clients = [shared(1, 60), shared(2, 70)], [shared(1, 30)], [shared(1, 10), shared(2, 20)]
     assert len(together(*clients)) == 1
     first, second = together(*clients, lost=1)

@@ -1,4 +1,4 @@
-"""Throughput, losses and round trips of a network, and what is said beside them."""
+"""Throughput, losses and round trips of a network, and the notes on them."""
 
 import pytest
 
@@ -32,7 +32,7 @@ def test_tcp_in_the_units_that_names_end_with() -> None:
     assert status.distributions.ping.count == 9
 
 
-def test_what_senders_sent_is_beside_what_receivers_got() -> None:
+def test_what_senders_sent_is_next_to_what_receivers_got() -> None:
     upload, download = flow(40, sentBitsPerSecond=41_000_000), flow(50, sentBitsPerSecond=53_000_000)
     status = measured(line(1, upload=upload, download=download), direction="Both")
     assert mean(status, "sentBitsPerSecond") == 94_000_000

@@ -57,7 +57,7 @@ def test_each_is_held_against_itself_alone() -> None:
     )
 
 
-def test_levels_that_vary_are_said_and_never_mixed() -> None:
+def test_levels_that_vary_are_reported_and_never_mixed() -> None:
     down = tuple(result(case, (client,), 50, direction="Download") for case, client in enumerate(CLIENTS, 5))
     at_once_down = result(8, CLIENTS, 40, 10, 5, direction="Download")
     assert client_answers(run(*ALONE, *down, result(4, CLIENTS, 60, 30, 10), at_once_down)) == (
@@ -68,9 +68,9 @@ def test_levels_that_vary_are_said_and_never_mixed() -> None:
     )
 
 
-def test_nobody_is_named_where_most_of_the_band_needs_half_of_all() -> None:
-    (said,) = client_answers(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
-    assert said.startswith("All at once, compared with alone: ")
+def test_no_one_is_named_where_most_of_the_band_needs_half_of_all() -> None:
+    (answer,) = client_answers(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
+    assert answer.startswith("All at once, compared with alone: ")
 
 
 def test_who_was_not_measured_alone_is_left_out() -> None:

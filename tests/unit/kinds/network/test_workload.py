@@ -85,7 +85,7 @@ def test_ping_is_allowed_whatever_the_pods_group_and_only_where_it_runs() -> Non
         ("HostNetwork", "192.0.2.7:5201", "192.0.2.7"),
     ],
 )
-def test_load_and_ping_go_where_somebody_answers(access: str, address: str, ping: str) -> None:
+def test_load_and_ping_go_where_someone_answers(access: str, address: str, ping: str) -> None:
     given = arguments(job(access=access))
     assert (given["server"], given["ping-host"]) == (address, ping)
 
@@ -143,7 +143,7 @@ def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str
     assert (facts.name, facts.image) == ("iperf3", "")
 
 
-def test_an_external_server_is_measured_beside_those_of_the_cluster() -> None:
+def test_an_external_server_is_measured_next_to_those_of_the_cluster() -> None:
     given = workload(servers={"nodeClasses": ["cloud"], **EXTERNAL})
     assert [(placement.node_class, placement.external) for placement in given.server_placements()] == [
         ("cloud", False),
@@ -164,7 +164,7 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     )
 
 
-def test_clients_alone_are_cases_of_their_own_beside_that_of_all_at_once() -> None:
+def test_clients_alone_are_cases_of_their_own_next_to_that_of_all_at_once() -> None:
     clients = {"nodeClasses": ["user", "jetson"], "nodesPerClass": 2, "together": ["Alone", "AllAtOnce"]}
     given = workload(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"])
     cases = plan(given.spec, given.server_placements(), given.factors)
@@ -174,7 +174,7 @@ def test_clients_alone_are_cases_of_their_own_beside_that_of_all_at_once() -> No
     assert len(server(clients=clients)["Pod"][0]["spec"]["containers"]) == 5
 
 
-def test_clients_are_alone_unless_it_is_said() -> None:
+def test_clients_are_alone_unless_the_spec_asks_otherwise() -> None:
     given = workload(clients={"nodeClasses": ["user", "jetson"]})
     cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
