@@ -36,7 +36,7 @@ KIND: Final = BenchmarkKind(
         spreads={"ping": "Round trip of an echo request"},
     ),
     factors={
-        "protocol": FactorTraits(competing=False),  # UDP is as fast as it is reported to be
+        "protocol": FactorTraits(competing=False),  # UDP sends at the rate in the spec
         "streams": FactorTraits(usual="1", words="x{}", load=True),
         "together": FactorTraits(
             usual="Alone",
