@@ -161,7 +161,7 @@ class WorkQueue:
         return self._events.setdefault(key, asyncio.Event())
 
     def set_nodes(self, key: Key, nodes: frozenset[str] | None) -> None:
-        """Changes of these nodes add the benchmark; None stands for all nodes."""
+        """Changes of these nodes add the benchmark; None means all nodes."""
         self._nodes[key] = nodes
 
     def add(self, *keys: Key) -> None:

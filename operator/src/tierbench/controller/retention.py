@@ -74,8 +74,8 @@ async def _announce(context: Context, change: EvictionChange, benchmark: Benchma
     recorder = recorder_of(context.kube, Owner(kind, namespace, name, benchmark.metadata.uid))
     for event in eviction_events(change, storage_usage.total, quotas, now):
         await recorder.event(event.reason, event.message, warning=event.warning)
-    said = set_conditions(benchmark, [eviction_condition(change, storage_usage.total, quotas)], now)
-    status = benchmark.status.model_copy(update={"evictions": change.evictions, "conditions": said})
+    conditions = set_conditions(benchmark, [eviction_condition(change, storage_usage.total, quotas)], now)
+    status = benchmark.status.model_copy(update={"evictions": change.evictions, "conditions": conditions})
     head = {"name": name, "namespace": namespace, "resourceVersion": benchmark.metadata.resource_version}
     body = {"apiVersion": API_VERSION, "kind": kind, "metadata": head, "status": status.to_json()}
     resource = BENCHMARKS[kind].KIND.resource

@@ -32,7 +32,7 @@ class Settings:
     pod: str
     """The name of this pod, or a unique name outside of a pod."""
     watch_namespaces: tuple[str, ...]
-    """The namespaces to watch. None stands for all."""
+    """The namespaces to watch. None means all."""
     lease_namespace: str
     """The namespace of the Leases, the same for all releases."""
     images: Images

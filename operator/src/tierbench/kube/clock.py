@@ -46,7 +46,7 @@ class Clock:
 
 
 async def wait_for_event(event: asyncio.Event, seconds: float | None) -> bool:
-    """Waits until an event is set, or for so long. Returns whether it is set.
+    """Waits until an event is set, at most for this duration. Returns whether it is set.
 
     asyncio.wait_for would lose a cancellation that comes together with the event, up to Python 3.11.
     """

@@ -65,7 +65,7 @@ def describe_error(error: Exception) -> str:
 
 
 def error_of(status: int, data: bytes) -> ApiError:
-    """Returns the error that an answer with a status of 400 or more stands for."""
+    """Returns the error for an answer with a status of 400 or more."""
     try:
         body = json.loads(data)
         reason, message = str(body.get("reason", "")), str(body.get("message", ""))

@@ -87,7 +87,7 @@ class ResourceEventHandler(Protocol):
 
 @dataclass(frozen=True)
 class Informer:
-    """A type that is watched in these namespaces; None stands for all namespaces, or for none of a cluster-scoped type.
+    """A type that is watched in these namespaces; None means all namespaces, or a cluster-scoped type.
 
     `known` returns the names of the objects that the handler keeps, so that missing ones are found after a list.
     """

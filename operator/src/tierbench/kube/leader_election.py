@@ -24,9 +24,9 @@ from tierbench.kube.resources import LEASES, Raw
 Seconds = Callable[[], float]
 
 LEASE_SECONDS: Final = 10
-"""A Lease keeps other pods away for so long after they last saw it change."""
+"""A Lease keeps other pods away for this duration after they last saw it change."""
 RENEW_DEADLINE_SECONDS: Final = 8.0
-"""A leader writes for so long after it sent a renewal. Less than the Lease lasts, because a request takes a while."""
+"""A leader writes for this duration after it sent a renewal: less than the Lease lasts, as a request takes time."""
 _RENEW_SECONDS: Final = 2.0
 _RETRY_SECONDS: Final = 0.5
 _STANDBY_SECONDS: Final = 1.0
@@ -76,7 +76,7 @@ class ElectionRecord:
     """What a pod writes into the Lease of its release.
 
     `release` is the release as namespace/name, `pod` the name of the pod. `namespaces` are those that the release
-    watches; none stands for all.
+    watches; none means all.
     """
 
     release: str
@@ -134,7 +134,7 @@ class LeaseLock:
         """Becomes the leader, or returns the pod that prevents it.
 
         A pod announces itself in its Lease before it looks for others, so that of two pods that start at once at least
-        one sees the other. Its Lease has an acquireTime only when it has found no other. Until then it gives way.
+        one sees the other. Its Lease has an acquireTime only when it has found no other. Until then it yields.
         """
         sent = self._clock()
         found = await self._get()
@@ -235,7 +235,7 @@ class ElectionStatus(Protocol):
     """Receives the state of the election, for metrics and for the readiness probe."""
 
     leader: str
-    """The pod that leads this release while this pod stands by."""
+    """The pod that leads this release while this pod is on standby."""
     waits_for: str
     """Why no pod of this release leads, or nothing."""
 
@@ -265,7 +265,7 @@ class LeaderElector:
         """Set once this pod leads."""
 
     async def run(self) -> None:
-        """Stands by until no other pod leads, then leads, without end."""
+        """Is on standby until no other pod leads, then leads, without end."""
         while True:
             wait = await self._acquire()
             if wait is None:
