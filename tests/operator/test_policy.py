@@ -13,7 +13,7 @@ POLICY = "validatingadmissionpolicy"
 
 
 def test_what_is_refused_is_not_created_and_the_policies_suit_their_kinds(site: Site, kubectl: Kubectl) -> None:
-    with pytest.raises(KubectlError, match=r"hostPath.path: /etc is refused here.*added to policy.hostPaths, a value"):
+    with pytest.raises(KubectlError, match=r"hostPath.path: /etc is refused here.*to the chart value policy.hostPaths"):
         kubectl.apply(file_transfer(storage={"hostPath": {"path": "/etc"}}))
     assert kubectl.list("filetransferbenchmarks") == []
     release = f"{site.release.kubectl.namespace}.{site.release.name}"
