@@ -107,4 +107,4 @@ def test_without_rights_it_says_what_to_ask_for(
     path = tmp_path / "kubeconfig"
     path.write_text(json.dumps(kubeconfig))
     assert init(nodes, kubeconfig=path) == 2
-    assert "you may not list nodes, and there are no node classes that you may list" in capsys.readouterr().err
+    assert "you may list neither nodes nor node classes" in capsys.readouterr().err

@@ -334,7 +334,7 @@ ROWS = (
         "spec.clients",
         {"nodeClasses": ["a", "b"], "together": ["AllAtOnce"], "nodesPerClass": 9},
         "spec.clients",
-        "more than 16 clients would measure at once: name fewer classes",
+        "more than 16 clients would measure at the same time: name fewer classes",
     ),
     Row(NETWORKS, "spec.protocols", ["TCP", "UDP"], "spec", "UDP needs a rate: write, for example, udp:"),
     Row(NETWORKS, "spec.trim", {"lowest": 5, "highest": 5}, "spec", "trim leaves no trial: raise repetitions above"),
@@ -401,7 +401,7 @@ def test_too_large_a_matrix_is_refused_with_its_size(server: ApiServer, name: st
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])
     body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
     create(server, FILES, changed(body, "spec.servers.nodesPerClass", 2))
-    with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed: take levels out"):
+    with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed: remove levels"):
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
 
 
@@ -437,7 +437,7 @@ def test_too_many_broker_cases_are_refused_with_their_number(server: ApiServer, 
     body = changed(body, "spec.pairs", [1, 2, 4, 8, 16, 32, 64, 128])
     body = changed(body, "spec.brokers", [*external(), {"name": "mosquitto", "mosquitto": {}}])
     create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce", "ExactlyOnce"]))
-    with pytest.raises(RefusedError, match="the matrix has 1280 cases, at most 1000 are allowed: take levels out"):
+    with pytest.raises(RefusedError, match="the matrix has 1280 cases, at most 1000 are allowed: remove levels"):
         create(
             server, BROKERS, changed(body, "spec.compression", [f"Gzip:{level}" for level in range(1, 5)] + ["None"])
         )
@@ -457,7 +457,7 @@ def test_too_many_network_cases_are_refused_with_their_number(server: ApiServer,
     body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
     body = changed(body, "spec.servers.nodeClasses", ["a", "b", "c"])
     create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 13))
-    with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: take levels out"):
+    with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: remove levels"):
         create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 14))
 
 
