@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -34,10 +35,23 @@ func startIperf3(t *testing.T) *iperf3 {
 
 func (s *iperf3) start(t *testing.T) {
 	t.Helper()
-	s.process = exec.Command("iperf3", "--server", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port))
+	s.process = exec.Command("iperf3", "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(s.port))
+	out, err := s.process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	begin(t, s.process, syscall.SIGKILL)
 	t.Cleanup(func() { s.kill() })
-	eventually(t, "iperf3 answers", s.answers)
+	// Its output says when it listens. A connection that only probes makes iperf3 reset the next client's.
+	for lines := bufio.NewScanner(out); ; {
+		if !lines.Scan() {
+			t.Fatalf("iperf3 ended before it listened: %v", lines.Err())
+		}
+		if strings.Contains(lines.Text(), "listening") {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
 }
 
 func (s *iperf3) kill() {
