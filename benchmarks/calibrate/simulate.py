@@ -171,7 +171,9 @@ def run(point: Point, repetitions: int, seed: int) -> Figures:
 
 def _between(contest: Comparison) -> Mixture:
     """The logarithm of the ratio of the classes."""
-    return contest.posteriors["a"].class_log_cost.minus(contest.posteriors["b"].class_log_cost)  # type: ignore[arg-type, return-value]
+    first, second = (contest.posteriors[name].class_log_cost for name in "ab")
+    assert isinstance(first, Mixture) and isinstance(second, Mixture)
+    return first.minus(second)
 
 
 def _holds(between: Mixture, truth: float) -> bool:

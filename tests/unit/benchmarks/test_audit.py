@@ -19,7 +19,7 @@ PODS = "/api/v1/pods?labelSelector=tierbench.io%2Fkind"
 WATCH = _event("watch", f"{PODS}&watch=true&resourceVersion=7", "pods", stage="ResponseStarted")
 
 
-def test_a_list_that_a_watch_goes_on_from_is_a_relist_and_any_other_counts() -> None:
+def test_only_a_list_that_starts_a_watch_is_a_relist() -> None:
     relist, rest = (_event("list", f"{PODS}&limit=250{page}", "pods") for page in ("", "&continue=x"))
     other = _event("list", "/api/v1/namespaces/a/pods?labelSelector=tierbench.io%2Fbenchmark%3Db", "pods")
     assert counted(requests_of([relist, rest, other, WATCH])) == {"list pods": 1}

@@ -19,7 +19,7 @@ def record(message: str, *, failed: bool = False) -> logging.LogRecord:
         float(FORGED)
     except ValueError:
         caught = sys.exc_info() if failed else None
-    return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "ConditionUpdate: %s", (message,), caught)
+    return logging.LogRecord("tierbench.x", logging.WARNING, "x.py", 1, "rejected: %s", (message,), caught)
 
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
@@ -32,25 +32,23 @@ def test_an_entry_is_one_line_of_printable_characters(formatter: logging.Formatt
 
 def test_text_is_for_people() -> None:
     line = TextFormatter().format(record("pod a\nb of Zoë", failed=True))
-    assert " WARNING tierbench.x: ConditionUpdate: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
+    assert " WARNING tierbench.x: rejected: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
 
 
 def test_fields_follow_the_message() -> None:
     entry = record("x")
     vars(entry).update(benchmark="ns/demo", error='no "such" node\n', run=3, reason="")
     line = TextFormatter().format(entry)
-    assert line.endswith(
-        r' tierbench.x: ConditionUpdate: x benchmark=ns/demo error="no \"such\" node\n" run=3 reason=""'
-    )
+    assert line.endswith(r' tierbench.x: rejected: x benchmark=ns/demo error="no \"such\" node\n" run=3 reason=""')
     fields = json.loads(JsonFormatter().format(entry))
-    assert (fields["message"], fields["benchmark"], fields["run"]) == ("ConditionUpdate: x", "ns/demo", 3)
+    assert (fields["message"], fields["benchmark"], fields["run"]) == ("rejected: x", "ns/demo", 3)
 
 
 def test_json_tells_apart_what_text_runs_together() -> None:
     entry = json.loads(JsonFormatter().format(record(FORGED, failed=True)))
     assert entry.pop("time").endswith("+00:00")
     assert entry.pop("exception").startswith("Traceback (most recent call last):\n")
-    assert entry == {"level": "WARNING", "logger": "tierbench.x", "message": f"ConditionUpdate: {FORGED}"}
+    assert entry == {"level": "WARNING", "logger": "tierbench.x", "message": f"rejected: {FORGED}"}
 
 
 @pytest.fixture

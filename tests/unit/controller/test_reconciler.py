@@ -369,7 +369,7 @@ async def test_nothing_begins_while_definitions_do_not_match(api: Api) -> None:
 async def test_trials_measured_while_definitions_do_not_match_count_once(
     api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pod and its log may be gone when they match again, so the log is read before."""
+    """The log may be gone when they match again, so it is read before."""
     one = loop(api)
     await measured(api, one)
     stored = copy.deepcopy(results(api))

@@ -26,8 +26,8 @@ def test_an_unknown_architecture_is_refused_with_the_known(
     monkeypatch.setattr(sys, "argv", ["images.build", "--arch", "mips"])
     with pytest.raises(SystemExit):
         build.main()
-    said = capsys.readouterr().err
-    assert all(name in said for name in ("mips", *KNOWN))
+    errors = capsys.readouterr().err
+    assert all(name in errors for name in ("mips", *KNOWN))
 
 
 def test_an_image_is_built_again_when_anything_that_it_is_made_from_has_changed(

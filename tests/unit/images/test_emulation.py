@@ -1,4 +1,4 @@
-"""What the kernel is told, so that programs of another processor run here."""
+"""The kernel registers an emulator for programs of another processor."""
 
 from pathlib import Path
 

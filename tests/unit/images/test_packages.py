@@ -1,4 +1,4 @@
-"""What an image's RUN steps are told of this machine's package archives."""
+"""The RUN steps of an image use the package archives of this machine."""
 
 from pathlib import Path
 

@@ -44,9 +44,9 @@ def test_registry_is_a_host_and_a_path(registry: str) -> None:
     "registry", ["https://registry.example", "team", "team/project", "a.b/Team", "a.b:x", "a.b/c:1", " "]
 )
 def test_malformed_registry_is_refused_in_one_line(registry: str) -> None:
-    with pytest.raises(BuildError, match="is no registry: write HOST or HOST/PATH") as said:
+    with pytest.raises(BuildError, match="is no registry: write HOST or HOST/PATH") as error:
         push.checked(registry)
-    assert "\n" not in str(said.value)
+    assert "\n" not in str(error.value)
 
 
 def test_missing_registry_is_refused_with_what_to_write() -> None:

@@ -1,4 +1,4 @@
-"""A review that fails authorizes nobody, and reports no unknown token."""
+"""A failed review authorizes no token, and no unknown token is logged."""
 
 from typing import Any, cast
 

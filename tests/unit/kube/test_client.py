@@ -21,7 +21,7 @@ CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
 
 class Server:
-    """Stands for kubernetes' own client: answers every request with one status."""
+    """Replaces the client of kubernetes: answers every request with one status."""
 
     def __init__(self, status: int) -> None:
         self.status = status
@@ -60,15 +60,15 @@ class Log(Server):
 
 
 @pytest.mark.parametrize("status", [200, 404, 503])
-async def test_every_answer_is_told(status: int) -> None:
-    told: list[tuple[str, int]] = []
+async def test_every_answer_is_counted(status: int) -> None:
+    answers: list[tuple[str, int]] = []
     client: Any = Server(status)
-    kube = Kube(client, lambda method, code: told.append((method, code)))
+    kube = Kube(client, lambda method, code: answers.append((method, code)))
     try:
         await kube.get(NODES, None, "n")
     except ApiError as error:
         assert error.status == status
-    assert told == [("GET", status)]
+    assert answers == [("GET", status)]
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ async def test_every_answer_is_told(status: int) -> None:
     [
         (ApiError(503, "ServiceUnavailable", "later"), "503 Service Unavailable"),
         (ApiError(799, "Odd", ""), "799 Odd"),
-        (ConnectionResetError(104, "said by Python"), "Connection reset by peer"),
+        (ConnectionResetError(104, "text of Python"), "Connection reset by peer"),
         (ClientConnectorError(CONNECTION, OSError(111, "Connect call failed ('::1', 1)")), "Connection refused"),
         (ClientConnectorDNSError(CONNECTION, gaierror(-2, "Name not known")), "[Errno -2] Name not known"),
         (ClientConnectorCertificateError(CONNECTION, ssl.SSLError(1, "self-signed")), "self-signed"),
@@ -84,7 +84,7 @@ async def test_every_answer_is_told(status: int) -> None:
         (TimeoutError(), "TimeoutError"),
     ],
 )
-def test_a_failure_is_told_in_a_few_words(error: Exception, reason: str) -> None:
+def test_a_failure_is_described_in_a_few_words(error: Exception, reason: str) -> None:
     assert reason in describe_error(error)
     assert "\n" not in describe_error(error)
 

@@ -38,10 +38,10 @@ def test_a_clock_that_is_wrong_is_set_right_and_back(ahead: timedelta) -> None:
     assert clock.now() == NOW
 
 
-@pytest.mark.parametrize("said", [None, "", "yesterday", "a second ago"])
-def test_what_says_nothing_changes_nothing(said: str | None) -> None:
+@pytest.mark.parametrize("header", [None, "", "yesterday", "a second ago"])
+def test_a_header_without_a_time_changes_nothing(header: str | None) -> None:
     clock = Clock()
-    clock.adjust(date(timedelta(seconds=-1)) if said == "a second ago" else said)
+    clock.adjust(date(timedelta(seconds=-1)) if header == "a second ago" else header)
     assert clock.now() == NOW
 
 

@@ -20,7 +20,7 @@ Raw = dict[str, Any]
 
 
 class Server:
-    """Stands for kubernetes' own client: gives one answer after the other, each a list of lines."""
+    """Replaces the client of kubernetes: gives one answer after the other, each a list of lines."""
 
     def __init__(self, *answers: list[Raw]) -> None:
         self.answers = list(answers)

@@ -70,16 +70,16 @@ class Pod:
     async def acquire(self) -> OtherLeader | None:
         return await self.lock.acquire()
 
-    async def waits_for(self, rival: ElectionRecord) -> None:
+    async def waits_for(self, other: ElectionRecord) -> None:
         """Looks at the other's Lease until it would have run out if nothing had become of it."""
         found = await self.acquire()
         assert found is not None
-        assert found.record == rival
+        assert found.record == other
         self.now += LEASE_SECONDS
 
 
-async def said(metrics: OperatorMetrics) -> None:
-    while not metrics.waits_for:  # noqa: ASYNC110 (it rings no bell)
+async def waits(metrics: OperatorMetrics) -> None:
+    while not metrics.waits_for:  # noqa: ASYNC110 (it sets no event)
         await asyncio.sleep(0)
 
 
@@ -102,7 +102,7 @@ async def test_the_second_release_waits_until_the_first_has_left(
     one, two = Pod(api, first), Pod(api, second)
     assert await one.acquire() is None
     running.append(asyncio.create_task(two.elector.run()))
-    await said(two.metrics)
+    await waits(two.metrics)
     assert f"release {first}" in two.metrics.waits_for
     assert f"{LEASES}/{second.lease}" not in api.objects
     assert not two.leads
@@ -112,14 +112,14 @@ async def test_the_second_release_waits_until_the_first_has_left(
     assert not one.leads
 
 
-async def test_the_second_pod_stands_by_and_leads_at_once_when_the_first_has_left(
+async def test_the_second_pod_is_on_standby_and_leads_once_the_first_has_left(
     running: list[asyncio.Task[None]],
 ) -> None:
     api = Api()
     one, two = Pod(api, ALL), Pod(api, replace(ALL, pod="all-2"))
     assert await one.acquire() is None
     running.append(asyncio.create_task(two.elector.run()))
-    while not two.metrics.leader:  # noqa: ASYNC110 (it rings no bell)
+    while not two.metrics.leader:  # noqa: ASYNC110 (it sets no event)
         await asyncio.sleep(0)
     assert (two.metrics.leader, two.metrics.is_leader, two.metrics.waits_for) == ("all-1", False, "")
     await one.elector.release()
@@ -214,7 +214,7 @@ async def test_an_answer_that_comes_too_late_gives_no_right_to_write() -> None:
 
 
 async def test_a_lease_that_was_edited_is_renewed_and_one_that_was_deleted_is_lost() -> None:
-    """While it was gone, another release may have found nobody."""
+    """While it was gone, another release may have found no leader."""
     api = Api()
     pod = Pod(api, ALL)
     assert await pod.acquire() is None
@@ -254,13 +254,13 @@ async def test_an_api_server_that_does_not_answer_is_waited_for(running: list[as
     api.refuse["GET", "leases"] = ApiError(403, "Forbidden", "not yet")
     pod = Pod(api, TEAM_A)
     running.append(asyncio.create_task(pod.elector.run()))
-    await said(pod.metrics)
+    await waits(pod.metrics)
     assert "403 Forbidden: not yet" in pod.metrics.waits_for
     api.refuse.clear()
     assert await asyncio.wait_for(pod.elector.is_leader.wait(), 60)
 
 
-async def test_whoever_does_not_lead_writes_nothing() -> None:
+async def test_a_pod_that_does_not_lead_writes_nothing() -> None:
     class Client:
         asked: list[str] = []  # noqa: RUF012
 

@@ -26,7 +26,7 @@ CLAIMS = (
 
 @dataclass(eq=False)
 class Message:
-    """A request under way: it may land late, or after nobody waits for its answer any more."""
+    """A request in flight: it may arrive late, or after its sender has stopped waiting."""
 
     land: Callable[[], Coroutine[Any, Any, Raw]]
     landed: bool = False
@@ -48,7 +48,7 @@ class Message:
 
 @types.coroutine
 def answer_to(message: Message) -> Generator[Message, None, Raw]:
-    """Waits for as long as whoever drives the process lets it."""
+    """Waits until the world lets the process continue."""
     yield message
     if message.error is not None:
         raise message.error
@@ -98,7 +98,7 @@ class Process:
         return not self.over and self.fence.remaining > 0
 
     async def _run(self) -> None:
-        """As Leadership does, without its waits: whoever drives it waits."""
+        """As LeaderElector does, without its waits: the world decides when it continues."""
         leads = False
         while True:
             try:
@@ -114,7 +114,7 @@ class Process:
             await pause()
 
     def resume(self, error: Exception | None = None) -> None:
-        """Goes on until it has sent something, or rests."""
+        """Continues until it has sent a request, or waits."""
         try:
             sent = self.running.send(None) if error is None else self.running.throw(error)
         except StopIteration:
@@ -122,7 +122,7 @@ class Process:
             return
         self.waits_for = sent
         if sent is not None:
-            self.world.under_way.append(sent)
+            self.world.in_flight.append(sent)
 
 
 @types.coroutine
@@ -136,19 +136,19 @@ class World:
 
     server: Api = field(default_factory=Api)
     now: float = 0.0
-    under_way: list[Message] = field(default_factory=list)
+    in_flight: list[Message] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
     led: set[str] = field(default_factory=set)
 
     def step(self, random: Random, weights: Sequence[float]) -> None:
-        """Something happens: a message arrives, a process goes on, gives up, is killed or stopped, time passes."""
+        """Something happens: a message arrives, a process continues, gives up, is killed or stopped, time passes."""
         process = random.choice(self.processes)
         if process.over:
             self._replace(process, random)
             return
         match random.choices(range(len(weights)), weights)[0]:
-            case 0 if self.under_way:
-                self.under_way.pop(random.randrange(len(self.under_way))).arrive()
+            case 0 if self.in_flight:
+                self.in_flight.pop(random.randrange(len(self.in_flight))).arrive()
             case 1 if not process.stopped and (process.waits_for is None or process.waits_for.landed):
                 process.resume()
             case 2 if not process.stopped and process.waits_for is not None:
@@ -196,7 +196,7 @@ def test_never_two_lead_at_once(seed: int) -> None:
     run(Random(seed))
 
 
-def test_somebody_leads_often_and_each_release_now_and_then() -> None:
+def test_there_is_often_a_leader_and_each_release_leads_now_and_then() -> None:
     """Without that, the test above would show nothing."""
     led = [run(Random(seed)).led for seed in range(100)]
     assert sum(map(bool, led)) > 80

@@ -308,7 +308,7 @@ class LeaderElector:
                 f"Another operator watches the same namespaces: release {other.record}. Set different namespaces in "
                 "watchNamespaces of each release, or uninstall one of them. This operator waits until then."
             )
-        return random.uniform(*_OTHER_RELEASE_SECONDS)  # noqa: S311 (so that two that gave way do not meet again)
+        return random.uniform(*_OTHER_RELEASE_SECONDS)  # noqa: S311 (so that two that yielded do not meet again)
 
     async def _renew(self) -> float:
         """Returns the seconds until the next renewal."""
