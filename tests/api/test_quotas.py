@@ -6,6 +6,7 @@ import pytest
 
 from tests.api.connection import connected
 from tests.api.server import ApiServer, Json, RefusedError
+from tests.api.waiting import wait_for
 from tests.unit.domain.world import World, broker_benchmark
 from tests.unit.workloads.test_pods import EACH_KIND, KAFKA, given, templates
 from tierbench.controller.snapshot import rejected_pods
@@ -23,11 +24,23 @@ def _account(server: ApiServer, namespace: str) -> None:
 
 
 def restrict(server: ApiServer, namespace: str, *counted: str, most: str = "64Ti") -> None:
-    """A quota that counts these. What it has is what a controller would say."""
+    """Creates a quota of these resources, with the status that a controller would write. Waits until it is enforced."""
     hard = dict.fromkeys(counted, most)
     path = f"/api/v1/namespaces/{namespace}/resourcequotas"
     made = server.request("POST", path, {"metadata": {"name": "tenant"}, "spec": {"hard": hard}})
     server.request("PUT", f"{path}/tenant/status", {**made, "status": {"hard": hard, "used": dict.fromkeys(hard, "0")}})
+    wait_for(lambda: is_enforced(server, namespace), "the quota is enforced")
+
+
+def is_enforced(server: ApiServer, namespace: str) -> bool:
+    """Returns whether the API server refuses a pod that no quota here allows. Its admission learns of a quota late."""
+    too_much = dict.fromkeys(("cpu", "memory", "ephemeral-storage"), "65Ti")
+    container = {"name": "large", "image": "large", "resources": {"requests": too_much, "limits": too_much}}
+    try:
+        admit(server, namespace, [{"spec": {"containers": [container]}}])
+    except RefusedError as error:
+        return "exceeded quota" in str(error)
+    return False
 
 
 def admit(server: ApiServer, namespace: str, found: list[dict[str, Any]]) -> None:
