@@ -5,14 +5,18 @@ written here because prometheus_client takes 18 µs per sample, which is 8 s for
 are the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final, Literal
 
+from tierbench.api.result import Statistic
+
 Labels = Mapping[str, str]
 
 _BATCH: Final = 500
+_UNITS: Final = {"Nanoseconds": 1e9, "PartsPerMillion": 1e6}
+"""How many of the unit at the end of a quantity's name are one base unit of Prometheus."""
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
 
 
@@ -25,9 +29,38 @@ class Family:
     text: str
 
 
+@dataclass(frozen=True, eq=False)
+class Histogram(Family):
+    """A family of histograms of times. The bounds are powers of two of a second, and the last bucket has none."""
+
+    exponents: range
+
+    @cached_property
+    def bounds(self) -> Sequence[float]:
+        """The upper bounds of the buckets, in seconds."""
+        return [2.0**exponent for exponent in self.exponents]
+
+    @cached_property
+    def positions(self) -> Sequence[tuple[Family, str, str]]:
+        """The positions of a histogram's samples."""
+        bounds = (*map(repr, self.bounds), "+Inf")
+        buckets = ((self, "_bucket", "," + label_text({"le": bound})) for bound in bounds)
+        return [*buckets, (self, "_count", ""), (self, "_sum", "")]
+
+
 def gauge(name: str, text: str) -> Family:
     """Returns a family of gauges."""
     return Family(name, "gauge", text)
+
+
+def histogram(name: str, text: str, exponents: range) -> Histogram:
+    """Returns a family of histograms. The bounds are 2 to the power of each exponent, in seconds."""
+    return Histogram(name, "histogram", text, exponents)
+
+
+def in_base_unit(quantity: str, value: float) -> float:
+    """Returns a value in the base unit of Prometheus, such as seconds for a quantity in nanoseconds."""
+    return value / next((number for unit, number in _UNITS.items() if quantity.endswith(unit)), 1)
 
 
 def label_text(labels: Labels) -> str:
@@ -73,14 +106,22 @@ class Samples:
         if value is not None:
             self._extend([(family, "", f",{label_text(more)}" if more else "")], [value])
 
-    def add_histogram(self, family: Family, tails: Sequence[str], counts: Sequence[int], total: float) -> None:
+    def add_means(self, families: Mapping[str, Family], statistics: Mapping[str, Statistic]) -> None:
+        """Adds the means of quantities. `families` are by quantity."""
+        for quantity, family in families.items():
+            known = statistics.get(quantity)
+            self.add(family, None if known is None else in_base_unit(quantity, known.mean))
+
+    def add_histogram(
+        self, family: Histogram, count_up_to: Callable[[float], int], count: int, nanoseconds: float
+    ) -> None:
         """Adds a histogram.
 
-        `tails` are the bounds as `le` labels, of which the last is infinite. `counts` are the observations up to each
-        bound, `total` is their sum.
+        `count_up_to` returns the number of observations up to a bound in nanoseconds. `count` is the number of all
+        observations, and `nanoseconds` is their sum.
         """
-        buckets = [(family, "_bucket", tail) for tail in tails]
-        self._extend([*buckets, (family, "_count", ""), (family, "_sum", "")], [*counts, counts[-1], total])
+        counts = [*(count_up_to(round(bound * 1e9)) for bound in family.bounds), count]
+        self._extend(family.positions, [*counts, count, nanoseconds / 1e9])
 
     def _extend(self, positions: Sequence[_Position], values: Sequence[float]) -> None:
         self._layout = _shared_layout((*self._layout.positions, *positions))

@@ -11,7 +11,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.kinds.registry import Metrics, kind_of
-from tierbench.metrics.family import Family, Labels, Samples, gauge
+from tierbench.metrics.family import Labels, Samples, gauge, in_base_unit
 from tierbench.results.nodes import network_quantities
 from tierbench.results.units import is_size
 
@@ -34,66 +34,43 @@ MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured
 VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that may have distorted the numbers.")
 INFO: Final = gauge("tierbench_result_info", "Facts of the nodes and parameters of all cases, always 1.")
 _RUNNING: Final = "Running"
-_Scaled = Mapping[str, tuple[Family, float]]
-"""By quantity: its family, and the divisor that gives the base unit."""
-_MEANS: Final[_Scaled] = {
-    "serverIoWaitPartsPerMillion": (
-        gauge("tierbench_server_io_wait_ratio", "Share of CPU time that the server's node waited for I/O, mean."),
-        1e6,
+_MEANS: Final = {
+    "serverIoWaitPartsPerMillion": gauge(
+        "tierbench_server_io_wait_ratio", "Share of CPU time that the server's node waited for I/O, mean."
     ),
-    "serverIoPressurePartsPerMillion": (
-        gauge(
-            "tierbench_server_io_pressure_ratio",
-            "Share of time in which some task of the server's node waited for I/O, mean.",
-        ),
-        1e6,
+    "serverIoPressurePartsPerMillion": gauge(
+        "tierbench_server_io_pressure_ratio",
+        "Share of time in which some task of the server's node waited for I/O, mean.",
     ),
-    "serverCpuPartsPerMillion": (
-        gauge("tierbench_server_cpu_ratio", "Share of CPU time that the server's node was busy, mean."),
-        1e6,
+    "serverCpuPartsPerMillion": gauge(
+        "tierbench_server_cpu_ratio", "Share of CPU time that the server's node was busy, mean."
     ),
-    "serverResidentPartsPerMillion": (
-        gauge(
-            "tierbench_server_resident_ratio",
-            "Share of the served file in the page cache when a trial began, mean.",
-        ),
-        1e6,
+    "serverResidentPartsPerMillion": gauge(
+        "tierbench_server_resident_ratio", "Share of the served file in the page cache when a trial began, mean."
     ),
-    "serverDeviceReadBytes": (
-        gauge("tierbench_server_device_read_bytes", "Bytes that the served files' device read per trial, mean."),
-        1,
+    "serverDeviceReadBytes": gauge(
+        "tierbench_server_device_read_bytes", "Bytes that the served files' device read per trial, mean."
     ),
-    "tcpRetransmits": (
-        gauge("tierbench_server_tcp_retransmits", "TCP segments that the server's side sent again per trial, mean."),
-        1,
+    "tcpRetransmits": gauge(
+        "tierbench_server_tcp_retransmits", "TCP segments that the server's side sent again per trial, mean."
     ),
-    "tcpRoundTripNanoseconds": (
-        gauge("tierbench_server_round_trip_seconds", "Smoothed round-trip time of TCP at the server's side, mean."),
-        1e9,
+    "tcpRoundTripNanoseconds": gauge(
+        "tierbench_server_round_trip_seconds", "Smoothed round-trip time of TCP at the server's side, mean."
     ),
 }
-_PREFLIGHT: Final[_Scaled] = {
-    "uploadBitsPerSecond": (
-        gauge(
-            "tierbench_preflight_upload_bits_per_second",
-            "Payload per second from client to server before the first case.",
-        ),
-        1,
+_PREFLIGHT: Final = {
+    "uploadBitsPerSecond": gauge(
+        "tierbench_preflight_upload_bits_per_second", "Payload per second from client to server before the first case."
     ),
-    "downloadBitsPerSecond": (
-        gauge(
-            "tierbench_preflight_download_bits_per_second",
-            "Payload per second from server to client before the first case.",
-        ),
-        1,
+    "downloadBitsPerSecond": gauge(
+        "tierbench_preflight_download_bits_per_second",
+        "Payload per second from server to client before the first case.",
     ),
-    "pingNanoseconds": (
-        gauge("tierbench_preflight_ping_mean_seconds", "Round trip of echo requests before the first case, mean."),
-        1e9,
+    "pingNanoseconds": gauge(
+        "tierbench_preflight_ping_mean_seconds", "Round trip of echo requests before the first case, mean."
     ),
-    "pingLostPartsPerMillion": (
-        gauge("tierbench_preflight_ping_lost_ratio", "Share of echo requests before the first case without an answer."),
-        1e6,
+    "pingLostPartsPerMillion": gauge(
+        "tierbench_preflight_ping_lost_ratio", "Share of echo requests before the first case without an answer."
     ),
 }
 
@@ -118,9 +95,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
         }
     )
     kind.add(samples, result)
-    for quantity, (family, divisor) in _MEANS.items():
-        value = status.statistics.get(quantity)
-        samples.add(family, None if value is None else value.mean / divisor)
+    samples.add_means(_MEANS, status.statistics)
     measured = status.phase is ResultPhase.MEASURED
     samples.add(MEASURED, int(measured))
     samples.add(VALID, int(status.valid is True) if measured else None)
@@ -199,5 +174,5 @@ def _add_network(samples: Samples, network: NodeNetwork) -> None:
     """Adds what the preflight measured between two nodes."""
     nodes = {"server_node": network.server_node, "client_node": network.client_node}
     known = network_quantities(network)
-    for name, (family, divisor) in _PREFLIGHT.items():
-        samples.add(family, known[name] / divisor if name in known else None, nodes)
+    for name, family in _PREFLIGHT.items():
+        samples.add(family, in_base_unit(name, known[name]) if name in known else None, nodes)

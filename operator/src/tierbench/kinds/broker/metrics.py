@@ -1,12 +1,13 @@
 """The Prometheus metrics of a BrokerBenchmark."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.metrics.family import Family, Samples, gauge, label_text
-from tierbench.stats import histogram
+from tierbench.metrics.family import Samples, gauge, histogram
+from tierbench.stats.histogram import count_up_to
 
 FACTORS: Final = (
     "broker",
@@ -38,88 +39,55 @@ PARAMETERS: Final = (
 )
 
 _PREFIX: Final = "tierbench_broker"
-# Powers of two of a second, 61 µs to 64 s.
-_BOUNDS: Final = tuple(2.0**exponent for exponent in range(-14, 7))
-_BOUNDS_NANOSECONDS: Final = tuple(round(bound * 1e9) for bound in _BOUNDS)
-_BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr, _BOUNDS), "+Inf"))
 
-ROUND_TRIP: Final = Family(
+ROUND_TRIP: Final = histogram(
     f"{_PREFIX}_round_trip_seconds",
-    "histogram",
     "From a message's intended send time to its arrival, of the good trials; bounds are exact to about 1%.",
+    range(-14, 7),  # 61 µs to 64 s
 )
 _MEANS: Final = {
-    "roundTripNanoseconds": (gauge(f"{_PREFIX}_round_trip_mean_seconds", "Round trip, mean of the good trials."), 1e9),
-    "throughputMessagesPerSecond": (
-        gauge(f"{_PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."),
-        1,
+    "roundTripNanoseconds": gauge(f"{_PREFIX}_round_trip_mean_seconds", "Round trip, mean of the good trials."),
+    "throughputMessagesPerSecond": gauge(
+        f"{_PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."
     ),
-    "throughputBytesPerSecond": (
-        gauge(
-            f"{_PREFIX}_throughput_bytes_per_second",
-            "Payload received per second, before compression and encryption, mean of the good trials.",
-        ),
-        1,
+    "throughputBytesPerSecond": gauge(
+        f"{_PREFIX}_throughput_bytes_per_second",
+        "Payload received per second, before compression and encryption, mean of the good trials.",
     ),
-    "wireBytes": (
-        gauge(f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."),
-        1,
+    "wireBytes": gauge(
+        f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."
     ),
-    "wireThroughputBytesPerSecond": (
-        gauge(
-            f"{_PREFIX}_wire_throughput_bytes_per_second",
-            "Bytes on the wire per second of the whole session, including connecting, mean.",
-        ),
-        1,
+    "wireThroughputBytesPerSecond": gauge(
+        f"{_PREFIX}_wire_throughput_bytes_per_second",
+        "Bytes on the wire per second of the whole session, including connecting, mean.",
     ),
-    "wireBytesPerMessage": (
-        gauge(
-            f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load per message, in both directions, mean."
-        ),
-        1,
+    "wireBytesPerMessage": gauge(
+        f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load per message, in both directions, mean."
     ),
-    "wirePacketsPerMessagePartsPerMillion": (
-        gauge(f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load per message, in both directions, mean."),
-        1e6,
+    "wirePacketsPerMessagePartsPerMillion": gauge(
+        f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load per message, in both directions, mean."
     ),
-    "setupBytes": (
-        gauge(
-            f"{_PREFIX}_setup_bytes",
-            "Bytes on the wire until a connection is ready for messages, in both directions, mean.",
-        ),
-        1,
+    "setupBytes": gauge(
+        f"{_PREFIX}_setup_bytes",
+        "Bytes on the wire until a connection is ready for messages, in both directions, mean.",
     ),
-    "setupPackets": (
-        gauge(
-            f"{_PREFIX}_setup_packets",
-            "TCP segments until a connection is ready for messages, in both directions, mean.",
-        ),
-        1,
+    "setupPackets": gauge(
+        f"{_PREFIX}_setup_packets", "TCP segments until a connection is ready for messages, in both directions, mean."
     ),
-    "pairFairnessPartsPerMillion": (
-        gauge(f"{_PREFIX}_fairness_ratio", "Jain's index of what each pair received: 1 for even shares, mean."),
-        1e6,
+    "pairFairnessPartsPerMillion": gauge(
+        f"{_PREFIX}_fairness_ratio", "Jain's index of what each pair received: 1 for even shares, mean."
     ),
-    "connectNanoseconds": (
-        gauge(f"{_PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS."),
-        1e9,
+    "connectNanoseconds": gauge(
+        f"{_PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS."
     ),
-    "tlsNanoseconds": (gauge(f"{_PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean."), 1e9),
-    "batchMessages": (
-        gauge(f"{_PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
-        1,
+    "tlsNanoseconds": gauge(f"{_PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean."),
+    "batchMessages": gauge(f"{_PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
+    "batchBytes": gauge(f"{_PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."),
+    "encodedPartsPerMillion": gauge(
+        f"{_PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of the payload before, mean."
     ),
-    "batchBytes": (gauge(f"{_PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."), 1),
-    "encodedPartsPerMillion": (
-        gauge(
-            f"{_PREFIX}_encoded_ratio",
-            "Payload after compression and encryption, as a share of the payload before, mean.",
-        ),
-        1e6,
-    ),
-    "brokerCpuPartsPerMillion": (
-        gauge(f"{_PREFIX}_cpu_ratio", "CPU of the broker's process, as a share of one core, mean."),
-        1e6,
+    "brokerCpuPartsPerMillion": gauge(
+        f"{_PREFIX}_cpu_ratio", "CPU of the broker's process, as a share of one core, mean."
     ),
 }
 _CODECS: Final = {
@@ -155,14 +123,12 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     status = result.status
     round_trips = status.distributions.round_trip
     if round_trips is not None:
-        up_to = [histogram.count_up_to(round_trips, bound) for bound in _BOUNDS_NANOSECONDS]
-        samples.add_histogram(ROUND_TRIP, _BUCKETS, [*up_to, round_trips.count], round_trips.sum_nanoseconds / 1e9)
+        up_to = partial(count_up_to, round_trips)
+        samples.add_histogram(ROUND_TRIP, up_to, round_trips.count, round_trips.sum_nanoseconds)
     acknowledged = status.distributions.acknowledge
     if acknowledged is not None and acknowledged.count:
         samples.add(ACKNOWLEDGE, acknowledged.sum_nanoseconds / acknowledged.count / 1e9)
-    for quantity, (family, divisor) in _MEANS.items():
-        value = status.statistics.get(quantity)
-        samples.add(family, None if value is None else value.mean / divisor)
+    samples.add_means(_MEANS, status.statistics)
     _codecs(samples, status.trials)
     messages = status.counts.messages
     if messages is not None:

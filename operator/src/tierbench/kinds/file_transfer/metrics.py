@@ -1,37 +1,39 @@
 """The Prometheus metrics of a FileTransferBenchmark."""
 
 from bisect import bisect_right
+from functools import partial
 from statistics import fmean
 from typing import Final
 
 from tierbench.api.contract import Outcome
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
 from tierbench.kinds.file_transfer.measures import io_bound
-from tierbench.metrics.family import Family, Samples, gauge, label_text
+from tierbench.metrics.family import Samples, gauge, histogram
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 _PREFIX: Final = "tierbench_file_transfer"
-# Powers of two of a second, 7.8 ms to 34 min. All are whole nanoseconds, so counts are exact.
-_BOUNDS: Final = tuple(2.0**exponent for exponent in range(-7, 12))
-_BOUNDS_NANOSECONDS: Final = tuple(round(bound * 1e9) for bound in _BOUNDS)
-_BUCKETS: Final = tuple("," + label_text({"le": bound}) for bound in (*map(repr, _BOUNDS), "+Inf"))
 
-DURATION: Final = Family(
-    f"{_PREFIX}_duration_seconds", "histogram", "Time of a trial, including stalls and retries, of the good trials."
+DURATION: Final = histogram(
+    f"{_PREFIX}_duration_seconds",
+    "Time of a trial, including stalls and retries, of the good trials.",
+    range(-7, 12),  # 7.8 ms to 34 min, all in whole nanoseconds, so counts are exact
 )
-DURATION_MEAN: Final = gauge(f"{_PREFIX}_duration_mean_seconds", "Time of a trial, mean of the good trials.")
 DURATION_STDDEV: Final = gauge(
     f"{_PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
 )
-THROUGHPUT: Final = gauge(
-    f"{_PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
-)
-LOOKUP: Final = gauge(
-    f"{_PREFIX}_lookup_seconds",
-    "Lookup of the server's name before the time of a trial starts, mean of the good trials; absent for IP addresses.",
-)
+_MEANS: Final = {
+    "durationNanoseconds": gauge(f"{_PREFIX}_duration_mean_seconds", "Time of a trial, mean of the good trials."),
+    "throughputBytesPerSecond": gauge(
+        f"{_PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
+    ),
+    "lookupNanoseconds": gauge(
+        f"{_PREFIX}_lookup_seconds",
+        "Lookup of the server's name before the time of a trial starts, mean of the good trials; absent for IP "
+        "addresses.",
+    ),
+}
 RETRIES: Final = gauge(f"{_PREFIX}_retries", "Retries of all counted trials.")
 RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause.")
 ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that ended without all bytes.")
@@ -50,11 +52,9 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only file transfers have."""
     good = [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
     counts, statistics = result.status.counts, result.status.statistics
-    _durations(samples, result, [trial.duration_nanoseconds for trial in good])
-    throughput = statistics.get("throughputBytesPerSecond")
-    samples.add(THROUGHPUT, None if throughput is None else throughput.mean)
-    lookup = statistics.get("lookupNanoseconds")
-    samples.add(LOOKUP, None if lookup is None else lookup.mean / 1e9)
+    samples.add_means(_MEANS, statistics)
+    if "durationNanoseconds" in statistics:
+        _durations(samples, statistics["durationNanoseconds"], [trial.duration_nanoseconds for trial in good])
     samples.add(RETRIES, counts.retries)
     for cause, number in counts.retry_causes.items():
         samples.add(RETRIES_BY_CAUSE, number, {"cause": cause})
@@ -64,16 +64,11 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     _io_bound(samples, result, good)
 
 
-def _durations(samples: Samples, result: BenchmarkResult, nanoseconds: list[int]) -> None:
-    duration = result.status.statistics.get("durationNanoseconds")
-    if duration is None:
-        return
+def _durations(samples: Samples, duration: Statistic, nanoseconds: list[int]) -> None:
     spread = duration.standard_deviation
-    samples.add(DURATION_MEAN, duration.mean / 1e9)
     samples.add(DURATION_STDDEV, None if spread is None else spread / 1e9)
     ordered = sorted(nanoseconds)
-    counts = [*(bisect_right(ordered, bound) for bound in _BOUNDS_NANOSECONDS), len(ordered)]
-    samples.add_histogram(DURATION, _BUCKETS, counts, sum(ordered) / 1e9)
+    samples.add_histogram(DURATION, partial(bisect_right, ordered), len(ordered), sum(ordered))
 
 
 def _io_bound(samples: Samples, result: BenchmarkResult, good: list[ResultTrial]) -> None:
