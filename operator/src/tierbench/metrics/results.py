@@ -34,7 +34,7 @@ MEASURED: Final = gauge("tierbench_result_measured", "1 if the case was measured
 VALID: Final = gauge("tierbench_result_valid", "1 if nothing is known that may have distorted the numbers.")
 INFO: Final = gauge("tierbench_result_info", "Facts of the nodes and parameters of all cases, always 1.")
 _RUNNING: Final = "Running"
-_MEANS: Final = {
+SERVER_MEANS: Final = {
     "serverIoWaitPartsPerMillion": gauge(
         "tierbench_server_io_wait_ratio", "Share of CPU time that the server's node waited for I/O, mean."
     ),
@@ -95,7 +95,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
         }
     )
     kind.add(samples, result)
-    samples.add_means(_MEANS, status.statistics)
+    samples.add_means(SERVER_MEANS, status.statistics)
     measured = status.phase is ResultPhase.MEASURED
     samples.add(MEASURED, int(measured))
     samples.add(VALID, int(status.valid is True) if measured else None)

@@ -11,7 +11,7 @@ _MINE: Final = 'instance=~"$instance"'
 _INSTANCE: Final = "{{instance}}"
 _ANSWER: Final = "{{method}} {{code}}"
 _QUEUE: Final = f"tierbench_queue_length{{{_MINE}}}"
-_PASSES: Final = "tierbench_reconcile_duration_seconds"
+_RECONCILES: Final = "tierbench_reconcile_duration_seconds"
 
 
 def dashboard() -> Dashboard:
@@ -31,11 +31,11 @@ def _process_of(metric: str) -> str:
 
 
 def _work() -> Panels:
-    passes = f"rate({_PASSES}_bucket{{{_MINE}}}[$__rate_interval])"
+    durations = f"rate({_RECONCILES}_bucket{{{_MINE}}}[$__rate_interval])"
     errors = f"sum by (reason) (rate(tierbench_reconcile_errors_total{{{_MINE}}}[$__rate_interval]))"
     return (
         number(
-            "Last pass",
+            "Last reconcile",
             "Does it work? Time since the last reconcile ended. An idle operator does not reconcile. While a benchmark "
             "runs, it reconciles at least every 30 s.",
             "s",
@@ -73,20 +73,20 @@ def _work() -> Panels:
             query(f'sum by (benchmark) (tierbench_benchmark_cases{{{_MINE},state="Due"}})', "{{benchmark}}"),
         ),
         over_time(
-            "Passes",
+            "Reconciles",
             "How much does it do? Reconciles of benchmarks per second.",
             "ops",
-            query(f"sum by (instance) (rate({_PASSES}_count{{{_MINE}}}[$__rate_interval]))", _INSTANCE),
+            query(f"sum by (instance) (rate({_RECONCILES}_count{{{_MINE}}}[$__rate_interval]))", _INSTANCE),
         ),
         over_time(
-            "Time of a pass",
+            "Duration of a reconcile",
             "How long does a reconcile take? Median and 99th percentile. It grows with a slow API server.",
             "s",
-            query(f"histogram_quantile(0.5, sum by (le) ({passes}))", "median"),
-            query(f"histogram_quantile(0.99, sum by (le) ({passes}))", "99th percentile"),
+            query(f"histogram_quantile(0.5, sum by (le) ({durations}))", "median"),
+            query(f"histogram_quantile(0.99, sum by (le) ({durations}))", "99th percentile"),
         ),
         over_time(
-            "Passes that ended early",
+            "Failed reconciles",
             "What went wrong? Failed reconciles per second by reason. A few conflicts are normal. The operator's log "
             "has details.",
             "ops",

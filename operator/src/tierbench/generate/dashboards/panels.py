@@ -5,7 +5,7 @@ A panel states which question it answers, how, and in which unit. Without a lege
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from grafana_foundation_sdk.builders import barchart, bargauge, common, prometheus, stat, table, timeseries
 from grafana_foundation_sdk.builders.dashboard import (
@@ -38,6 +38,7 @@ _UID: Final = "tierbench-"
 _ALL: Final = model.VariableOption(selected=True, text="All", value="$__all")
 Variable = Builder[model.VariableModel]
 Panels = Sequence[Builder[model.Panel]]
+_Panel = TypeVar("_Panel", barchart.Panel, bargauge.Panel, stat.Panel, table.Panel, timeseries.Panel)
 
 
 @dataclass(frozen=True)
@@ -145,70 +146,53 @@ def _now(expression: str, legend: str) -> Query:
     return prometheus.Dataquery().expr(expression).legend_format(legend).ref_id("A").instant()
 
 
-def over_time(title: str, description: str, unit: str, *queries: Query, width: int = _WIDTH) -> timeseries.Panel:
+def _framed(panel: _Panel, title: str, description: str, unit: str, height: int = _HEIGHT) -> _Panel:
+    framed = panel.title(title).description(description).unit(unit).datasource(SOURCE)
+    return framed.height(height).span(_WIDTH)
+
+
+def over_time(title: str, description: str, unit: str, *queries: Query) -> timeseries.Panel:
     """Returns a panel of lines over time. A new run of a benchmark is a step."""
     legend = common.VizLegendOptions().display_mode(options.LegendDisplayMode.TABLE).show_legend(True)
     panel = (
-        timeseries.Panel()
-        .title(title)
-        .description(description)
-        .unit(unit)
-        .datasource(SOURCE)
+        _framed(timeseries.Panel(), title, description, unit)
         .min(0)
         .fill_opacity(8)
         .legend(legend.placement(options.LegendPlacement.BOTTOM).calcs(["lastNotNull"]))
         .tooltip(common.VizTooltipOptions().mode(options.TooltipDisplayMode.MULTI))
-        .height(_HEIGHT)
-        .span(width)
     )
     for number, each in enumerate(queries):
         panel = panel.with_target(each.ref_id(chr(ord("A") + number)))
     return panel
 
 
-def number(title: str, description: str, unit: str, expression: str, legend: str, width: int = _WIDTH) -> stat.Panel:
+def number(title: str, description: str, unit: str, expression: str, legend: str) -> stat.Panel:
     """Returns a panel of large numbers, one per series."""
     return (
-        stat.Panel()
-        .title(title)
-        .description(description)
-        .unit(unit)
-        .datasource(SOURCE)
+        _framed(stat.Panel(), title, description, unit, _LOW)
         .color_mode(options.BigValueColorMode.NONE)
         .graph_mode(options.BigValueGraphMode.NONE)
         .with_target(_now(expression, legend))
-        .height(_LOW)
-        .span(width)
     )
 
 
-def bars(
-    title: str, description: str, unit: str, expression: str, legend: str = _AUTO, width: int = _WIDTH
-) -> bargauge.Panel:
+def bars(title: str, description: str, unit: str, expression: str, legend: str = _AUTO) -> bargauge.Panel:
     """Returns a panel with a bar per series, at the end of the time range."""
     return (
-        bargauge.Panel()
-        .title(title)
-        .description(description)
-        .unit(unit)
-        .datasource(SOURCE)
+        _framed(bargauge.Panel(), title, description, unit)
         .min(0)
         .display_mode(options.BarGaugeDisplayMode.BASIC)
         .orientation(options.VizOrientation.HORIZONTAL)
         .with_target(_now(expression, legend))
-        .height(_HEIGHT)
-        .span(width)
     )
 
 
-def share_bars(
-    title: str, description: str, expression: str, legend: str = _AUTO, width: int = _WIDTH
-) -> bargauge.Panel:
+def share_bars(title: str, description: str, expression: str, legend: str = _AUTO) -> bargauge.Panel:
     """Returns a panel with a bar per series, from 0% to 100%."""
-    return bars(title, description, "percentunit", expression, legend, width).max(1)
+    return bars(title, description, "percentunit", expression, legend).max(1)
 
 
-def matrix(title: str, description: str, unit: str, expression: str, row: str, width: int = _WIDTH) -> table.Panel:
+def matrix(title: str, description: str, unit: str, expression: str, row: str) -> table.Panel:
     """Returns a table: a row for each value of the label `row`, a column for each combination of other labels."""
     corner, heading = _corner(row, "compared"), row.replace("_", " ").capitalize()
     rename = {"excludeByName": {}, "indexByName": {}, "renameByName": {corner: heading}}
@@ -217,7 +201,7 @@ def matrix(title: str, description: str, unit: str, expression: str, row: str, w
     if row in _NUMBERS:
         changes.append(_change("convertFieldType", **convert))
     return (
-        _table(title, description, unit, columns(expression), width)
+        _table(title, description, unit, columns(expression))
         .transformations([*changes, _change("organize", **rename)])
         .override_by_name(heading, [DynamicConfigValue("unit", _NUMBERS.get(row, "string"))])
         .sort_by([common.TableSortByFieldState().display_name(heading).desc(False)])
@@ -230,18 +214,12 @@ def grouped_bars(
     """Returns a panel with a group of bars for each value of the label `group`, and in it a bar for each of `bar`."""
     order = _change("sortBy", fields={}, sort=[{"field": _corner(group, bar)}])
     return (
-        barchart.Panel()
-        .title(title)
-        .description(description)
-        .unit(unit)
-        .datasource(SOURCE)
+        _framed(barchart.Panel(), title, description, unit)
         .min(0)
         .orientation(options.VizOrientation.HORIZONTAL)
         .stacking(options.StackingMode.NORMAL if stacked else options.StackingMode.NONE)
         .with_target(_now(expression, "").format(PromQueryFormat.TABLE))
         .transformations([_crossed(group, bar), order])
-        .height(_HEIGHT)
-        .span(_WIDTH)
     )
 
 
@@ -255,23 +233,15 @@ def _crossed(row: str, column: str) -> DataTransformerConfig:
     return _change("groupingToMatrix", columnField=column, rowField=row, valueField="Value")
 
 
-def facts(title: str, description: str, expression: str, count: str, width: int = _WIDTH) -> table.Panel:
+def facts(title: str, description: str, expression: str, count: str) -> table.Panel:
     """Returns a table of labels. `count` is the title of the column with the value."""
     organize = {"excludeByName": {"Time": True}, "indexByName": {}, "renameByName": {"Value": count}}
-    return _table(title, description, "short", expression, width).with_transformation(_change("organize", **organize))
+    return _table(title, description, "short", expression).with_transformation(_change("organize", **organize))
 
 
-def _table(title: str, description: str, unit: str, expression: str, width: int) -> table.Panel:
-    return (
-        table.Panel()
-        .title(title)
-        .description(description)
-        .unit(unit)
-        .datasource(SOURCE)
-        .with_target(_now(expression, "").format(PromQueryFormat.TABLE))
-        .height(_HEIGHT)
-        .span(width)
-    )
+def _table(title: str, description: str, unit: str, expression: str) -> table.Panel:
+    target = _now(expression, "").format(PromQueryFormat.TABLE)
+    return _framed(table.Panel(), title, description, unit).with_target(target)
 
 
 def _change(name: str, **how: object) -> DataTransformerConfig:

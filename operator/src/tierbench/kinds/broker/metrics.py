@@ -38,84 +38,93 @@ PARAMETERS: Final = (
     "subscribers",
 )
 
-_PREFIX: Final = "tierbench_broker"
+PREFIX: Final = "tierbench_broker"
 
 ROUND_TRIP: Final = histogram(
-    f"{_PREFIX}_round_trip_seconds",
+    f"{PREFIX}_round_trip_seconds",
     "From a message's intended send time to its arrival, of the good trials; bounds are exact to about 1%.",
     range(-14, 7),  # 61 µs to 64 s
 )
-_MEANS: Final = {
-    "roundTripNanoseconds": gauge(f"{_PREFIX}_round_trip_mean_seconds", "Round trip, mean of the good trials."),
+MEANS: Final = {
+    "roundTripNanoseconds": gauge(
+        f"{PREFIX}_round_trip_mean_seconds",
+        "From a message's intended send time to its arrival, mean of the good trials.",
+    ),
     "throughputMessagesPerSecond": gauge(
-        f"{_PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."
+        f"{PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."
     ),
     "throughputBytesPerSecond": gauge(
-        f"{_PREFIX}_throughput_bytes_per_second",
+        f"{PREFIX}_throughput_bytes_per_second",
         "Payload received per second, before compression and encryption, mean of the good trials.",
     ),
     "wireBytes": gauge(
-        f"{_PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."
+        f"{PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."
     ),
     "wireThroughputBytesPerSecond": gauge(
-        f"{_PREFIX}_wire_throughput_bytes_per_second",
+        f"{PREFIX}_wire_throughput_bytes_per_second",
         "Bytes on the wire per second of the whole session, including connecting, mean.",
     ),
     "wireBytesPerMessage": gauge(
-        f"{_PREFIX}_wire_bytes_per_message", "Bytes on the wire of the load per message, in both directions, mean."
+        f"{PREFIX}_wire_bytes_per_message",
+        "Bytes on the wire per message, with acknowledgements and headers, in both directions and on both legs, mean.",
     ),
     "wirePacketsPerMessagePartsPerMillion": gauge(
-        f"{_PREFIX}_wire_packets_per_message", "TCP segments of the load per message, in both directions, mean."
+        f"{PREFIX}_wire_packets_per_message",
+        "TCP segments per message, with acknowledgements, in both directions and on both legs, mean.",
     ),
     "setupBytes": gauge(
-        f"{_PREFIX}_setup_bytes",
-        "Bytes on the wire until a connection is ready for messages, in both directions, mean.",
+        f"{PREFIX}_setup_bytes",
+        "Bytes on the wire, in both directions, of TCP, TLS, login and subscription of a connection, mean.",
     ),
     "setupPackets": gauge(
-        f"{_PREFIX}_setup_packets", "TCP segments until a connection is ready for messages, in both directions, mean."
+        f"{PREFIX}_setup_packets",
+        "TCP segments, in both directions, of TCP, TLS, login and subscription of a connection, mean.",
     ),
     "pairFairnessPartsPerMillion": gauge(
-        f"{_PREFIX}_fairness_ratio", "Jain's index of what each pair received: 1 for even shares, mean."
+        f"{PREFIX}_fairness_ratio",
+        "Jain's index of what each pair received: 1 if all got the same, 1/n if one of n got everything, mean.",
     ),
     "connectNanoseconds": gauge(
-        f"{_PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS."
+        f"{PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS, mean."
     ),
-    "tlsNanoseconds": gauge(f"{_PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean."),
-    "batchMessages": gauge(f"{_PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
-    "batchBytes": gauge(f"{_PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."),
+    "tlsNanoseconds": gauge(
+        f"{PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean; absent without TLS."
+    ),
+    "batchMessages": gauge(f"{PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
+    "batchBytes": gauge(f"{PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."),
     "encodedPartsPerMillion": gauge(
-        f"{_PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of the payload before, mean."
+        f"{PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of the payload before, mean."
     ),
     "brokerCpuPartsPerMillion": gauge(
-        f"{_PREFIX}_cpu_ratio", "CPU of the broker's process, as a share of one core, mean."
+        f"{PREFIX}_cpu_ratio", "CPU of the broker's process, as a share of one core, mean."
     ),
 }
 _CODECS: Final = {
     "compress": (
-        gauge(f"{_PREFIX}_compress_seconds", "Time to compress a sent message, mean of the good trials."),
+        gauge(f"{PREFIX}_compress_seconds", "Time to compress a sent message, mean of the good trials."),
         "sent",
     ),
-    "encrypt": (gauge(f"{_PREFIX}_encrypt_seconds", "Time to encrypt a sent message, mean."), "sent"),
-    "decrypt": (gauge(f"{_PREFIX}_decrypt_seconds", "Time to decrypt a received message, mean."), "received"),
-    "decompress": (gauge(f"{_PREFIX}_decompress_seconds", "Time to decompress a received message, mean."), "received"),
+    "encrypt": (gauge(f"{PREFIX}_encrypt_seconds", "Time to encrypt a sent message, mean."), "sent"),
+    "decrypt": (gauge(f"{PREFIX}_decrypt_seconds", "Time to decrypt a received message, mean."), "received"),
+    "decompress": (gauge(f"{PREFIX}_decompress_seconds", "Time to decompress a received message, mean."), "received"),
 }
 ACKNOWLEDGE: Final = gauge(
-    f"{_PREFIX}_acknowledge_mean_seconds",
-    "From the time at which a message was sent to the broker's acknowledgement, mean of the good trials.",
+    f"{PREFIX}_acknowledge_mean_seconds",
+    "From sending a message to the broker's acknowledgement, mean of the good trials; absent with AtMostOnce.",
 )
 _COUNTS: Final = {
-    "sent": gauge(f"{_PREFIX}_messages_sent", "Messages sent in all counted trials."),
-    "received": gauge(f"{_PREFIX}_messages_received", "Sent messages that were received."),
-    "lost": gauge(f"{_PREFIX}_messages_lost", "Sent messages that were not received."),
+    "sent": gauge(f"{PREFIX}_messages_sent", "Messages sent in all counted trials."),
+    "received": gauge(f"{PREFIX}_messages_received", "Sent messages that were received."),
+    "lost": gauge(f"{PREFIX}_messages_lost", "Sent messages that were not received."),
     "acknowledged_lost": gauge(
-        f"{_PREFIX}_messages_acknowledged_lost", "Messages that the broker acknowledged and that never arrived."
+        f"{PREFIX}_messages_acknowledged_lost", "Messages that the broker acknowledged and that never arrived."
     ),
-    "duplicated": gauge(f"{_PREFIX}_messages_duplicated", "Duplicate messages that were received."),
-    "late_sends": gauge(f"{_PREFIX}_messages_late", "Messages sent later than intended."),
-    "reconnects": gauge(f"{_PREFIX}_reconnects", "Reconnects in all counted trials."),
+    "duplicated": gauge(f"{PREFIX}_messages_duplicated", "Duplicate messages that were received."),
+    "late_sends": gauge(f"{PREFIX}_messages_late", "Messages sent later than intended."),
+    "reconnects": gauge(f"{PREFIX}_reconnects", "Reconnects in all counted trials."),
 }
-RETRIED: Final = gauge(f"{_PREFIX}_messages_retried", "Messages that were sent again in all counted trials.")
-ERRORS: Final = gauge(f"{_PREFIX}_errors", "Errors of publishers and subscribers in all counted trials.")
+RETRIED: Final = gauge(f"{PREFIX}_messages_retried", "Messages that were sent again in all counted trials.")
+ERRORS: Final = gauge(f"{PREFIX}_errors", "Errors of publishers and subscribers in all counted trials.")
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
@@ -128,7 +137,7 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     acknowledged = status.distributions.acknowledge
     if acknowledged is not None and acknowledged.count:
         samples.add(ACKNOWLEDGE, acknowledged.sum_nanoseconds / acknowledged.count / 1e9)
-    samples.add_means(_MEANS, status.statistics)
+    samples.add_means(MEANS, status.statistics)
     _codecs(samples, status.trials)
     messages = status.counts.messages
     if messages is not None:

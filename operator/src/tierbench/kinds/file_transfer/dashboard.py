@@ -2,26 +2,16 @@
 
 from typing import Final
 
-from grafana_foundation_sdk.builders import table
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.panels import (
-    Panels,
-    Topic,
-    board,
-    matrix,
-    over_time,
-    query,
-    result_variables,
-    share_bars,
-)
+from tierbench.generate.dashboards.kind import KindPanels
+from tierbench.generate.dashboards.panels import Panels, Topic, board, over_time, query, result_variables, share_bars
 from tierbench.generate.dashboards.queries import Results, or_zero
+from tierbench.kinds.file_transfer.metrics import DURATION, IO_BOUND_MEAN, MEANS, PREFIX
 
-_PREFIX: Final = "tierbench_file_transfer"
-_ROW: Final = "file_size"
-_RESULTS: Final = Results("FileTransferBenchmark", _ROW)
+_RESULTS: Final = Results("FileTransferBenchmark", row="file_size")
+_PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), DURATION, IO_BOUND_MEAN))
 _DOCUMENT: Final = "concepts/file-transfers.md"
-_ROUGH: Final = "From buckets that are a factor of 2 apart, so this is an estimate. Results have exact percentiles."
 
 
 def dashboard() -> Dashboard:
@@ -36,89 +26,47 @@ def dashboard() -> Dashboard:
     return board("file-transfers", "File transfers", text, result_variables(_RESULTS), topics)
 
 
-def _mean(metric: str) -> str:
-    return _RESULTS.mean(f"{_PREFIX}_{metric}")
-
-
-def _total(metric: str) -> str:
-    return _RESULTS.total(f"{_PREFIX}_{metric}")
-
-
-def _matrix(title: str, text: str, unit: str, expression: str) -> table.Panel:
-    return matrix(title, text, unit, expression, _ROW)
-
-
 def _times() -> Panels:
-    duration, buckets = _mean("duration_mean_seconds"), f"{_PREFIX}_duration_seconds"
+    spread = f"{_RESULTS.mean(f'{PREFIX}_duration_stddev_seconds')} / {_PANELS.mean('duration_mean_seconds')}"
     return (
-        _matrix(
-            "Transfer time",
-            "How long does each file take? Mean of the good trials, with stalls and retries.",
-            "s",
-            duration,
-        ),
-        _matrix(
-            "Throughput",
-            "How fast are files transferred? Content per second of a trial, mean of the good trials.",
-            "Bps",
-            _mean("throughput_bytes_per_second"),
-        ),
-        over_time(
-            "Transfer time from run to run",
-            "Has it changed? Mean of the good trials of the newest run that has ended. A step is a new run.",
-            "s",
-            query(duration),
-        ),
-        _matrix(
+        _PANELS.means("Transfer time", "How long does each file take?", "duration_mean_seconds"),
+        _PANELS.means("Throughput", "How fast are files transferred?", "throughput_bytes_per_second"),
+        _PANELS.trend("Transfer time from run to run", "Has it changed?", "duration_mean_seconds"),
+        _PANELS.matrix(
             "Spread",
             "How steady are the times? Standard deviation as a share of the mean. A wide spread needs more "
             "repetitions, or has a cause.",
             "percentunit",
-            f"{_mean('duration_stddev_seconds')} / {duration}",
+            spread,
         ),
-        _matrix(
-            "Median transfer time",
-            f"How long does half of the transfers take at most? {_ROUGH}",
-            "s",
-            _RESULTS.quantile(0.5, buckets),
+        _PANELS.quantiles(
+            "Median transfer time", "How long does half of the transfers take at most?", 0.5, "duration_seconds"
         ),
-        _matrix(
-            "90th percentile of the transfer time",
-            f"How long do the slowest transfers take? {_ROUGH}",
-            "s",
-            _RESULTS.quantile(0.9, buckets),
+        _PANELS.quantiles(
+            "90th percentile of the transfer time", "How long do the slowest transfers take?", 0.9, "duration_seconds"
         ),
-        over_time(
-            "Lookup of the server's name",
-            "How long does the name lookup take? Before the time of a trial starts, mean. Empty for IP addresses.",
-            "s",
-            query(_mean("lookup_seconds")),
-        ),
+        _PANELS.trend("Lookup of the server's name", "How long does the name lookup take?", "lookup_seconds"),
     )
 
 
 def _tls() -> Panels:
     return (
-        _matrix(
-            "Transfer time with TLS",
-            "How much longer does a file take with TLS? As a share of the time without it, on the same nodes, all "
-            "else equal. Needs results with None, too.",
-            "percentunit",
-            _RESULTS.share_of_without("tls", f"{_PREFIX}_duration_mean_seconds"),
+        _PANELS.compared_with_none(
+            "Transfer time with TLS", "How much longer does a file take with TLS?", "tls", "duration_mean_seconds"
         ),
     )
 
 
 def _retries() -> Panels:
-    completed, failed = _total("trials_completed"), _total("trials_failed")
-    causes = _RESULTS.total(f"{_PREFIX}_retries_by_cause", by=f"cause, {_ROW}, ${{by:csv}}")
+    completed, failed = _PANELS.total("trials_completed"), _PANELS.total("trials_failed")
+    causes = _RESULTS.total(f"{PREFIX}_retries_by_cause", by=f"cause, {_RESULTS.row}, ${{by:csv}}")
     return (
-        _matrix(
+        _PANELS.matrix(
             "Retries per trial",
             "Where do retries start? Over all counted trials, including failed ones. A trial with retries is good if "
             "it ended with all bytes.",
             "short",
-            f"{_total('retries')} / ({completed} + {failed})",
+            f"{_PANELS.total('retries')} / ({completed} + {failed})",
         ),
         over_time(
             "Retries by cause",
@@ -126,7 +74,7 @@ def _retries() -> Panels:
             "short",
             query(or_zero(causes, "cause", "none")),
         ),
-        _matrix(
+        _PANELS.matrix(
             "Failed trials",
             "How many transfers fail? Share of the counted trials that ran out of attempts or time. The times do not "
             "contain them.",
@@ -137,7 +85,7 @@ def _retries() -> Panels:
             "Errors",
             "How many downloads ended without all bytes? Over all counted trials.",
             "short",
-            query(_total("errors")),
+            query(_PANELS.total("errors")),
         ),
     )
 
@@ -148,37 +96,21 @@ def _disks() -> Panels:
             "I/O-bound trials",
             "Was the disk the limit? Share of the good trials in which most bytes came from the disk and the node "
             "waited for it.",
-            f"{_total('io_bound_trials')} / {_total('trials_completed')}",
+            f"{_PANELS.total('io_bound_trials')} / {_PANELS.total('trials_completed')}",
         ),
-        _matrix(
+        _PANELS.means(
             "Time of I/O-bound trials",
-            "How long does a file from the disk take? Mean of the trials that waited for the disk. Empty if none did.",
-            "s",
-            _mean("io_bound_duration_mean_seconds"),
+            "How long does a file from the disk take?",
+            "io_bound_duration_mean_seconds",
+            "Empty if there are none.",
         ),
-        _matrix(
+        _PANELS.means(
             "In the page cache",
-            "From which size on does a file not fit? Share of the file in memory at the start of a trial, mean. Where "
-            "it falls, the disk is the limit.",
-            "percentunit",
-            _RESULTS.mean("tierbench_server_resident_ratio"),
+            "From which size on does a file not fit?",
+            "server_resident_ratio",
+            "Where it falls, the disk is the limit.",
         ),
-        _matrix(
-            "Read from the disk",
-            "How much came from the disk? Bytes that the device of the served files read in a trial, mean.",
-            "bytes",
-            _RESULTS.mean("tierbench_server_device_read_bytes"),
-        ),
-        _matrix(
-            "Waiting for I/O",
-            "How long did the node wait for its disk? Share of the time in which a task did (pressure), mean.",
-            "percentunit",
-            _RESULTS.mean("tierbench_server_io_pressure_ratio"),
-        ),
-        _matrix(
-            "CPU of the server's node",
-            "Was the server's CPU the limit? Share of CPU time that its node was busy, mean.",
-            "percentunit",
-            _RESULTS.mean("tierbench_server_cpu_ratio"),
-        ),
+        _PANELS.means("Read from the disk", "How much came from the disk?", "server_device_read_bytes"),
+        _PANELS.means("Waiting for I/O", "How long did the node wait for its disk?", "server_io_pressure_ratio"),
+        _PANELS.means("CPU of the server's node", "Was the server's CPU the limit?", "server_cpu_ratio"),
     )

@@ -13,37 +13,41 @@ from tierbench.metrics.family import Samples, gauge, histogram
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
-_PREFIX: Final = "tierbench_file_transfer"
+PREFIX: Final = "tierbench_file_transfer"
 
 DURATION: Final = histogram(
-    f"{_PREFIX}_duration_seconds",
+    f"{PREFIX}_duration_seconds",
     "Time of a trial, including stalls and retries, of the good trials.",
     range(-7, 12),  # 7.8 ms to 34 min, all in whole nanoseconds, so counts are exact
 )
 DURATION_STDDEV: Final = gauge(
-    f"{_PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
+    f"{PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
 )
-_MEANS: Final = {
-    "durationNanoseconds": gauge(f"{_PREFIX}_duration_mean_seconds", "Time of a trial, mean of the good trials."),
+MEANS: Final = {
+    "durationNanoseconds": gauge(
+        f"{PREFIX}_duration_mean_seconds", "Time of a trial, including stalls and retries, mean of the good trials."
+    ),
     "throughputBytesPerSecond": gauge(
-        f"{_PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
+        f"{PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
     ),
     "lookupNanoseconds": gauge(
-        f"{_PREFIX}_lookup_seconds",
+        f"{PREFIX}_lookup_seconds",
         "Lookup of the server's name before the time of a trial starts, mean of the good trials; absent for IP "
         "addresses.",
     ),
 }
-RETRIES: Final = gauge(f"{_PREFIX}_retries", "Retries of all counted trials.")
-RETRIES_BY_CAUSE: Final = gauge(f"{_PREFIX}_retries_by_cause", "Retries of all counted trials by cause.")
-ERRORS: Final = gauge(f"{_PREFIX}_errors", "Downloads of all counted trials that ended without all bytes.")
-TRIALS_COMPLETED: Final = gauge(f"{_PREFIX}_trials_completed", "Counted trials that ended with all bytes.")
-TRIALS_FAILED: Final = gauge(f"{_PREFIX}_trials_failed", "Counted trials that failed.")
+RETRIES_BY_CAUSE: Final = gauge(f"{PREFIX}_retries_by_cause", "Retries of all counted trials by cause.")
+_COUNTS: Final = {
+    "retries": gauge(f"{PREFIX}_retries", "Retries of all counted trials."),
+    "errors": gauge(f"{PREFIX}_errors", "Downloads of all counted trials that ended without all bytes."),
+    "completed": gauge(f"{PREFIX}_trials_completed", "Counted trials that ended with all bytes."),
+    "failed": gauge(f"{PREFIX}_trials_failed", "Counted trials that failed."),
+}
 IO_BOUND_TRIALS: Final = gauge(
-    f"{_PREFIX}_io_bound_trials", "Good trials with evidence that they waited for the server's disk."
+    f"{PREFIX}_io_bound_trials", "Good trials with evidence that they waited for the server's disk."
 )
 IO_BOUND_MEAN: Final = gauge(
-    f"{_PREFIX}_io_bound_duration_mean_seconds",
+    f"{PREFIX}_io_bound_duration_mean_seconds",
     "Time of the trials with evidence that they waited for the server's disk, mean.",
 )
 
@@ -52,15 +56,13 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only file transfers have."""
     good = [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
     counts, statistics = result.status.counts, result.status.statistics
-    samples.add_means(_MEANS, statistics)
+    samples.add_means(MEANS, statistics)
     if "durationNanoseconds" in statistics:
         _durations(samples, statistics["durationNanoseconds"], [trial.duration_nanoseconds for trial in good])
-    samples.add(RETRIES, counts.retries)
+    for name, family in _COUNTS.items():
+        samples.add(family, getattr(counts, name))
     for cause, number in counts.retry_causes.items():
         samples.add(RETRIES_BY_CAUSE, number, {"cause": cause})
-    samples.add(ERRORS, counts.errors)
-    samples.add(TRIALS_COMPLETED, counts.completed)
-    samples.add(TRIALS_FAILED, counts.failed)
     _io_bound(samples, result, good)
 
 
