@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from math import exp, log, log1p
 from random import Random
 
-from tests.unit.advice.estimates import sample
-from tierbench.advice.estimate import Estimate
+from tests.unit.stats.estimates import sample
 from tierbench.advice.posterior import Comparison, PosteriorModel
+from tierbench.stats.means import Estimate
 from tierbench.stats.posterior import Mixture
 from tierbench.stats.samples import TAIL
 

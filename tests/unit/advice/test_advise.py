@@ -166,7 +166,7 @@ def test_what_could_go_either_way_is_not_known_and_says_what_it_costs() -> None:
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
     assert status.expected_loss == "3%"
     assert (
-        "cloud: 4% ahead of jetson (ratio 0.957, 95% CI 0.843–1.08, on the nodes measured), but the difference is"
+        "cloud: 4% ahead of jetson (ratio 0.957, 95% CI 0.844–1.08, on the nodes measured), but the difference is"
         in status.answer
     )
     assert {"MoreNodes", "MoreTrials"} == reasons(status.next)

@@ -1,109 +1,26 @@
-"""Runs and classes are compared as SciPy would, as can be worked out by hand, and by how far runs differ."""
+"""Changes between runs and between classes, from their results."""
 
 from collections.abc import Sequence
-from math import sqrt
-from statistics import fmean, stdev
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from scipy import stats
 
-from tests.unit.advice.estimates import sample
 from tests.unit.advice.test_advise import edited
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.kinds.network.trials import measured as network_measured
 from tests.unit.report.published import measured
-from tierbench.advice.comparison import (
-    RUN_SIGNIFICANCE,
-    Change,
-    MeanDifference,
-    RunMean,
-    compare_classes,
-    compare_runs,
-    compare_with_runs,
-    holm_adjusted,
-)
-from tierbench.advice.estimate import pool_nodes, pool_trials, result_estimate
+from tierbench.advice.comparison import Change, compare_classes, compare_runs
+from tierbench.advice.estimate import result_estimate
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult
 
-SAMPLES = st.lists(st.floats(1, 1e6), min_size=2, max_size=12).filter(lambda values: stdev(values) > 1e-3)
 TIME = "durationNanoseconds"
 RATE = "throughputBytesPerSecond"
 RETRIES = "retriesPerTrialPartsPerMillion"
 CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of time."}
 
 
-@given(SAMPLES, SAMPLES)
-def test_welch_agrees_with_scipy(first: list[float], second: list[float]) -> None:
-    ours, theirs = MeanDifference(sample(first), sample(second)), stats.ttest_ind(first, second, equal_var=False)
-    assert ours.p == pytest.approx(theirs.pvalue, abs=1e-8)
-    assert ours.degrees == pytest.approx(theirs.df, rel=1e-9)
-    assert ours.interval == pytest.approx(tuple(theirs.confidence_interval(0.95)), rel=1e-6, abs=1e-6)
-
-
-def test_unequal_variances_are_not_pooled() -> None:
-    """Pooled, two steady values among ten wild ones would make p 0.02; Welch says 0.16."""
-    wild, steady = [1.0, 9.0, 2.0, 8.0], [9.0, 9.01, 9.0, 9.02, 9.01, 9.0, 9.0, 9.01, 9.02, 9.0]
-    assert stats.ttest_ind(wild, steady).pvalue < 0.05
-    assert MeanDifference(sample(wild), sample(steady)).p > 0.1
-
-
-def test_a_single_value_shows_nothing() -> None:
-    difference = MeanDifference(sample([1.0]), sample([9.0, 9.1, 9.2]))
-    assert (difference.p, difference.interval) == (1.0, None)
-
-
-@pytest.mark.parametrize(("count", "shown"), [(2, False), (3, False), (4, True), (10, True)])
-def test_values_that_never_vary_are_told_apart_by_permutation(count: int, shown: bool) -> None:
-    first, second = [1.0] * count, [2.0] * count
-    ours = MeanDifference(sample(first), sample(second)).p
-    theirs = stats.permutation_test((first, second), lambda a, b: fmean(a) - fmean(b), n_resamples=10**6)
-    assert ours == pytest.approx(theirs.pvalue)
-    assert (ours <= 0.05) is shown
-    assert MeanDifference(sample(first), sample(first)).p == 1
-
-
-def test_holm_by_hand() -> None:
-    found = holm_adjusted({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
-    assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
-    assert holm_adjusted({"a": 0.7, "b": 0.9}) == {"a": 1.0, "b": 1.0}
-    assert holm_adjusted({}) == {}
-
-
-def test_nodes_not_trials_are_the_sample_of_a_class() -> None:
-    """Ten steady trials on each of two nodes: their spread says nothing of that of the class."""
-    nodes = [sample([base + step / 100 for step in range(10)]) for base in (1.0, 2.0)]
-    found = pool_nodes(nodes)
-    assert found is not None
-    assert (found.size, found.degrees, found.count) == (2, 1, 20)
-    assert found.mean == pytest.approx(1.545)
-    assert found.error == pytest.approx(stdev([1.045, 2.045]) / sqrt(2))
-    other = pool_nodes([sample([3.0 + step / 100 for step in range(10)]) for _ in range(2)])
-    assert other is not None
-    assert MeanDifference(found, other).p > 0.05
-
-
-def test_readings_of_one_node_are_one_sample() -> None:
-    first, second = [1.0, 2.0, 4.0], [3.0, 5.0]
-    found = pool_trials([sample(first), sample(second)])
-    whole = sample(first + second)
-    assert (found.count, found.size) == (5, 5)
-    assert (found.mean, found.deviation, found.error) == pytest.approx((whole.mean, whole.deviation, whole.error))
-
-
-def test_the_interval_of_a_positive_mean_holds_nothing_below_zero() -> None:
-    """Three round trips, one of which met a stall: 492 µs, and on the linear scale -350 to 1,334."""
-    found = sample([290e3, 300e3, 886e3])
-    assert found.low is not None and found.high is not None
-    assert 0 < found.low < found.mean < found.high
-    assert found.low * found.high == pytest.approx(found.mean**2)
-    assert sample([0.0, 0.0]).interval == (0.0, 0.0)
-
-
-def test_a_trimmed_mean_is_known_as_well_as_its_interval_says() -> None:
-    """What was left out is missing in the deviation: by that alone it would look better known."""
+def test_standard_error_of_a_trimmed_mean_follows_from_its_interval() -> None:
+    """The deviation lacks the trimmed trials, so an error that follows from it would be too small."""
     trim = {"lowest": 1, "highest": 1}
     lines = [line(number, upload=flow(rate)) for number, rate in enumerate((10, 88, 89, 90, 91, 92, 300), start=1)]
     result = BenchmarkResult(
@@ -120,13 +37,13 @@ def test_a_trimmed_mean_is_known_as_well_as_its_interval_says() -> None:
 
 
 def run(number: int, seconds: float, retries: Sequence[int] = (0,) * 10) -> BenchmarkResult:
-    """Ten trials that hardly differ."""
+    """Returns a run of ten trials that hardly differ."""
     trials = [(seconds * (1 + step / 1000), retried) for step, retried in enumerate(retries)]
     return measured("cloud", "1M", trials, run=number)
 
 
 def change(*seconds: float, quantity: str = TIME) -> Change:
-    """The last run against those before it."""
+    """Returns the change of the last run, compared with the runs before it."""
     *before, now = (run(number, each) for number, each in enumerate(seconds, start=1))
     (found,) = compare_runs(before, [now], quantity)
     return found
@@ -134,14 +51,14 @@ def change(*seconds: float, quantity: str = TIME) -> Change:
 
 @pytest.mark.parametrize("before", [(1.0,), (1.0, 1.03), (1.0, 0.97, 1.02), (1.0, 1.03, 0.98, 1.01, 0.97)])
 @pytest.mark.parametrize("today", [0.96, 1.0, 1.04])
-def test_a_drift_of_a_few_percent_from_day_to_day_is_no_change(before: tuple[float, ...], today: float) -> None:
-    """Of trials that differ by 1 ‰, within runs it would be shown beyond doubt."""
+def test_drift_of_4_percent_between_days_is_not_significant(before: tuple[float, ...], today: float) -> None:
+    """By the trials alone, which differ by 0.1%, it would be significant."""
     assert not change(*before, today).is_significant
     assert not change(*before, today, quantity=RATE).is_significant
 
 
 @pytest.mark.parametrize("before", [(1.0,), (1.0, 1.03), (1.0, 1.05, 0.95, 1.03, 0.98)])
-def test_twice_the_time_is_a_change_with_one_earlier_run_and_with_many(before: tuple[float, ...]) -> None:
+def test_twice_the_time_is_significant_with_one_and_several_earlier_runs(before: tuple[float, ...]) -> None:
     slower, faster = change(*before, 2.0), change(*before, 0.5)
     assert slower.worse(0.05) and not slower.better
     assert faster.better and not faster.worse()
@@ -150,24 +67,24 @@ def test_twice_the_time_is_a_change_with_one_earlier_run_and_with_many(before: t
     assert slower.interval is not None and 0 < slower.interval[0] < slower.value < slower.interval[1]
 
 
-def test_steady_runs_show_what_restless_ones_hide() -> None:
+def test_difference_is_significant_only_if_earlier_runs_are_similar() -> None:
     assert change(1.0, 1.004, 0.998, 1.002, 1.0, 1.1).is_significant
     assert not change(1.0, 1.1, 0.92, 1.05, 0.97, 1.1).is_significant
 
 
-def test_of_a_run_whose_slow_trials_were_cut_off_nothing_good_is_said() -> None:
+def test_run_whose_slow_trials_were_cut_off_is_never_better() -> None:
     before, quick, slow = [run(1, 1.0), run(2, 1.01)], run(3, 0.4), run(3, 2.5)
     (better,) = compare_runs(before, [edited(quick, missing=CUT_OFF)], TIME)
     assert better.is_significant and not better.better
     (worse,) = compare_runs(before, [edited(slow, missing=CUT_OFF)], TIME)
     assert worse.worse()
     (by_bound,) = compare_runs([edited(run(1, 1.0), missing=CUT_OFF)], [slow], TIME)
-    assert not by_bound.worse(), "the earlier run was slower than it looks"
+    assert not by_bound.worse(), "the mean of the earlier run is a lower bound"
     (whole,) = compare_runs([edited(run(1, 9.0), missing=CUT_OFF), run(2, 1.0)], [slow], TIME)
-    assert whole.first.mean == pytest.approx(1e9, rel=0.01), "a whole run is what it is compared with"
+    assert whole.first.mean == pytest.approx(1e9, rel=0.01), "the complete run is the one to compare with"
 
 
-def test_retries_are_compared_as_counts_and_zero_is_one_of_them() -> None:
+def test_retries_are_compared_as_counts() -> None:
     none, some, many = (run(number, 1.0, [each] * 10) for number, each in enumerate((0, 1, 9), start=1))
     assert [found.p for found in compare_runs([none], [run(2, 1.0)], RETRIES)] == [1.0]
     (found,) = compare_runs([none], [many], RETRIES)
@@ -181,24 +98,13 @@ def test_retries_are_compared_as_counts_and_zero_is_one_of_them() -> None:
     assert not unsure.is_significant, "retries of one trial are one event"
 
 
-def test_a_single_trial_tells_nothing() -> None:
+def test_run_of_one_trial_has_no_interval() -> None:
     lone = measured("cloud", "1M", [(9.0, 0)], run=2)
     (found,) = compare_runs([run(1, 1.0)], [lone], TIME)
     assert (found.p, found.interval) == (1.0, None)
 
 
-def test_the_prior_alone_is_wide_and_runs_narrow_it() -> None:
-    one, steady = RunMean(0.0, 1e-6, 9), [RunMean(each / 1000, 1e-6, 9) for each in (0, 2, -3, 1, -1)]
-    assert (
-        compare_with_runs(RunMean(0.3, 1e-6, 9), [one]).p
-        > RUN_SIGNIFICANCE
-        > compare_with_runs(RunMean(0.3, 1e-6, 9), [one], steady).p
-    )
-    found = compare_with_runs(RunMean(0.3, 1e-6, 9), steady)
-    assert found.low < found.ratio < found.high
-
-
-def test_classes_are_compared_within_their_run() -> None:
+def test_classes_are_compared_by_the_trials_of_a_run() -> None:
     cloud, jetson = run(1, 1.0), measured("jetson", "1M", [(1.1 * (1 + step / 1000), 0) for step in range(10)], 2)
     (found,) = compare_classes([cloud], [jetson], TIME)
     assert found.worse() and found.runs == 0

@@ -6,13 +6,14 @@ from math import inf, log, log1p
 from statistics import fmean, variance
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, smaller_is_better
+from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import FactorialData, Layout
 from tierbench.advice.posterior import Comparison, Pair, Ratio
 from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.advice_answer import KneeCourse
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import factor_traits, is_size
+from tierbench.stats.means import Estimate
 from tierbench.stats.posterior import Relation
 from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import gamma_cdf

@@ -2,10 +2,8 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from math import inf, sqrt
-from statistics import fmean, stdev
+from functools import cache, lru_cache
+from math import sqrt
 from typing import Final
 
 from tierbench.advice.tables import Cell, ResultSet
@@ -15,46 +13,11 @@ from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.results.published import is_published_mean
 from tierbench.results.quantities import RETRIES, describe, main_quantity, quantity_values, rate_quantity
 from tierbench.results.units import title
+from tierbench.stats.means import Estimate, pool_nodes, pool_trials
 from tierbench.stats.quantiles import quantile_error
-from tierbench.stats.samples import mean_interval, standard_error
+from tierbench.stats.samples import standard_error
 
 _PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """The estimate of a mean, in the unit of the quantity.
-
-    It is from `count` trials with the sample standard deviation `deviation`. `error` is the standard error, with
-    `degrees` of freedom, from `size` independent values: nodes if there are several, else trials. Unknown values are
-    None. A `count` of 0 is a published mean without its number of trials: reports show it, and no verdict uses it.
-    """
-
-    count: int
-    mean: float
-    deviation: float | None
-    error: float | None
-    degrees: float
-    size: int
-    nodes: int = 1
-
-    @cached_property
-    def interval(self) -> tuple[float, float] | None:
-        """The 95% confidence interval of the mean.
-
-        It is that of the logarithm of the mean, by the delta method. So no end of it is below 0.
-        """
-        return None if self.error is None else mean_interval(self.mean, self.error, self.degrees)
-
-    @property
-    def low(self) -> float | None:
-        """The lower end of the interval."""
-        return None if self.interval is None else self.interval[0]
-
-    @property
-    def high(self) -> float | None:
-        """The upper end of the interval."""
-        return None if self.interval is None else self.interval[1]
 
 
 def estimate(cell: Cell, quantity: str) -> Estimate | None:
@@ -84,55 +47,6 @@ def result_estimate(result: BenchmarkResult, quantity: str) -> Estimate | None:
         # The deviation lacks the trimmed trials; the interval accounts for them.
         error = standard_error(statistic.mean, statistic.confidence_high, count - 1)
     return Estimate(count, statistic.mean, deviation, error, max(1, count - 1), count)
-
-
-def pool_trials(estimates: Sequence[Estimate]) -> Estimate:
-    """Returns one estimate from all trials on one node."""
-    if len(estimates) == 1:
-        return estimates[0]
-    count = sum(item.count for item in estimates)
-    mean = sum(item.mean * item.count for item in estimates) / count
-    deviation = _deviation(estimates)
-    error = None if deviation is None else deviation / sqrt(count)
-    return Estimate(count, mean, deviation, error, max(1, count - 1), count)
-
-
-def pool_nodes(nodes: Sequence[Estimate]) -> Estimate | None:
-    """Returns one estimate from the nodes of a class; None without nodes.
-
-    With several nodes, each node is one value. Trials on one node are not independent evidence about the class, so the
-    error follows from the spread of the means of nodes. This is an analysis by cluster means (Donner and Klar, Design
-    and Analysis of Cluster Randomization Trials, 2000, section 6.2).
-    """
-    if len(nodes) <= 1:
-        return nodes[0] if nodes else None
-    means = [node.mean for node in nodes]
-    error = stdev(means) / sqrt(len(means))
-    count, deviation = sum(node.count for node in nodes), _deviation(nodes)
-    return Estimate(count, fmean(means), deviation, error, len(nodes) - 1, len(nodes), len(nodes))
-
-
-def _deviation(estimates: Sequence[Estimate]) -> float | None:
-    """Returns the sample standard deviation of all trials; None if it is unknown."""
-    count = sum(item.count for item in estimates)
-    if count == 1 or any(item.deviation is None and item.count > 1 for item in estimates):
-        return None
-    mean = sum(item.mean * item.count for item in estimates) / count
-    within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in estimates)
-    between = sum(item.count * (item.mean - mean) ** 2 for item in estimates)
-    return sqrt((within + between) / (count - 1))
-
-
-def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:
-    """Returns the degrees of freedom of a sum of variances, from pairs of a variance and its degrees of freedom.
-
-    The formula is that of Satterthwaite, Biometrics Bulletin 2, 1946. If all variances are 0, it is the least of the
-    degrees.
-    """
-    total = sum(variance for variance, _ in variances)
-    if not total:
-        return min((degrees for _, degrees in variances), default=inf)
-    return 1 / sum((variance / total) ** 2 / degrees for variance, degrees in variances)
 
 
 def measured_quantities(results: ResultSet) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ from itertools import groupby, pairwise
 from math import floor, log10, sqrt
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, measured_quantities, node_estimates, relative_margin
+from tierbench.advice.estimate import measured_quantities, node_estimates, relative_margin
 from tierbench.advice.posterior import Comparison, PosteriorModel
 from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.results.units import describe_level, level_number
+from tierbench.stats.means import Estimate
 from tierbench.stats.posterior import Relation
 
 SMALLEST_MARGIN: Final = 0.05

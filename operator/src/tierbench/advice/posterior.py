@@ -11,7 +11,7 @@ from itertools import combinations
 from math import exp, inf, log, sqrt
 from typing import Any, Final
 
-from tierbench.advice.estimate import Estimate, smaller_is_better
+from tierbench.advice.estimate import smaller_is_better
 from tierbench.results.quantities import RETRIES
 from tierbench.stats.hierarchy import (
     ClassModel,
@@ -22,6 +22,7 @@ from tierbench.stats.hierarchy import (
     remove_node_effects,
     shrink_variances,
 )
+from tierbench.stats.means import Estimate
 from tierbench.stats.posterior import Mixture, Prospect, Relation, prospects, relation
 from tierbench.stats.rates import EventCount, LogRate, LogRateRatio, pool_rates
 from tierbench.stats.samples import TAIL

@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.estimate import Estimate, estimate, smaller_is_better
+from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.leaders import LevelVerdict
 from tierbench.advice.tables import Cell
 from tierbench.api.contract import Outcome
@@ -29,6 +29,7 @@ from tierbench.results.units import (
     show_level,
     title,
 )
+from tierbench.stats.means import Estimate
 
 _PERCENT_FULL: Final = 1_000_000.0
 _MIN_TRIALS: Final = 3

@@ -23,7 +23,8 @@ TAU_SCALE: Final = 0.015
 """The prior median of τ, a standard deviation of logarithms."""
 OMEGA_SCALE: Final = 0.01
 """The prior median of ω, a standard deviation of logarithms."""
-_TAUS: Final = tuple(0.001 * 1000 ** (step / 19) for step in range(20))
+DEVIATIONS: Final = tuple(0.001 * 1000 ** (step / 19) for step in range(20))
+"""The grid of τ: the standard deviations of logarithms that a model considers."""
 _OMEGAS: Final = (0.0005, *(0.003 * (0.4 / 0.003) ** (step / 7) for step in range(8)))
 _LEAST_WEIGHT: Final = 1e-5
 BINS: Final = 16
@@ -135,15 +136,15 @@ class _Spread(NamedTuple):
     omega: float
 
 
-def _half_cauchy(points: Sequence[float], scale: float) -> tuple[float, ...]:
+def half_cauchy(points: Sequence[float], scale: float) -> tuple[float, ...]:
     """Returns the half-Cauchy probability between the geometric midpoints; the ends include the tails."""
     edges = [0.0, *(sqrt(a * b) for a, b in pairwise(points)), inf]
     below = [2 / pi * atan(edge / scale) for edge in edges]
     return tuple(b - a for a, b in pairwise(below))
 
 
-_TAU_PRIOR: Final = _half_cauchy(_TAUS, TAU_SCALE)
-_OMEGA_PRIOR: Final = _half_cauchy(_OMEGAS, OMEGA_SCALE)
+_TAU_PRIOR: Final = half_cauchy(DEVIATIONS, TAU_SCALE)
+_OMEGA_PRIOR: Final = half_cauchy(_OMEGAS, OMEGA_SCALE)
 
 
 class ClassModel:
@@ -219,7 +220,7 @@ class ClassModel:
         found = [
             _Spread(log(omega_prior * tau_prior) + model.log_likelihood(tau**2), tau**2, omega)
             for (omega, model), omega_prior in zip(self._models.items(), _OMEGA_PRIOR, strict=False)
-            for tau, tau_prior in zip(_TAUS, _TAU_PRIOR, strict=True)
+            for tau, tau_prior in zip(DEVIATIONS, _TAU_PRIOR, strict=True)
         ]
         most = max(each.weight for each in found)
         likely = [each._replace(weight=exp(each.weight - most)) for each in found]

@@ -13,7 +13,7 @@ from math import expm1, inf, log, log1p, prod, sinh, sqrt
 from typing import Final, NamedTuple, Protocol
 
 from tierbench.stats.samples import TAIL
-from tierbench.stats.special import approximate_student_cdf
+from tierbench.stats.special import student_cdf
 
 _BINS: Final = 24
 _BISECTIONS: Final = 40  # to a share of 1e-11 of the deviation
@@ -98,7 +98,7 @@ class Mixture:
         """Returns the probability of at most `x`."""
         return sum(
             [
-                weight * approximate_student_cdf((x - centre) / deviation, degrees)
+                weight * student_cdf((x - centre) / deviation, degrees)
                 for weight, centre, deviation, degrees in self._kernels
             ]
         )

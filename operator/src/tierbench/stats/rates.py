@@ -51,6 +51,16 @@ class EventCount:
     exposure: float
 
 
+def equal_rates_p(first: EventCount, second: EventCount) -> float:
+    """Returns the two-sided p-value of two counts of events of the same rate: of all events, the first is binomial."""
+    if not first.exposure or not second.exposure or not first.events + second.events:
+        return 1.0
+    share = first.exposure / (first.exposure + second.exposure)
+    at_least = incomplete_beta(share, first.events, second.events + 1) if first.events else 1.0
+    at_most = 1 - incomplete_beta(share, first.events + 1, second.events) if second.events else 1.0
+    return min(1.0, 2 * min(at_least, at_most))
+
+
 @dataclass(frozen=True)
 class LogRate:
     """The posterior of the logarithm of a rate: a gamma variable of this shape, divided by the exposure."""

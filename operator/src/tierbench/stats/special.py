@@ -10,7 +10,8 @@ from statistics import NormalDist
 from typing import Final
 
 _ROOT_OF_TWO: Final = math.sqrt(2)
-_NORMAL_FROM: Final = 1e6
+_NORMAL_FROM: Final = 1e10
+_HILL_FROM: Final = 16
 _ASYMPTOTIC_FROM: Final = 6.0
 _WILSON_HILFERTY_FROM: Final = 1000
 _BISECTIONS: Final = 80
@@ -23,24 +24,31 @@ _TINY: Final = 1e-300
 
 
 def student_cdf(t: float, degrees: float) -> float:
-    """Returns P(T <= t) for Student's t distribution and t >= 0, from the incomplete beta function (A&S 26.7.1)."""
-    if t * t < degrees:  # the other form rounds its argument to 1 and loses small t
-        return 0.5 + 0.5 * incomplete_beta(t * t / (degrees + t * t), 0.5, degrees / 2)
-    return 1 - 0.5 * incomplete_beta(degrees / (degrees + t * t), degrees / 2, 0.5)
+    """Returns P(T <= t) for Student's t distribution, to ten digits after the point.
 
+    From 16 degrees of freedom on, the function takes Hill's expansion of the normal deviate. Below, it adds the terms
+    of the recurrence of the incomplete beta function in steps of two degrees (DLMF 8.17.20).
 
-def approximate_student_cdf(t: float, degrees: float) -> float:
-    """Returns P(T <= t) for Student's t distribution, by the normal approximation of Wallace.
-
-    The error is at most 0.008 with 1 degree of freedom, 0.002 with 2, and 0.0004 with 5. The function serves mixtures,
-    which evaluate it tens of thousands of times; `student_cdf` is exact and slower.
-
-    Source: Wallace, Annals of Mathematical Statistics 30, 1959.
+    Source: Hill, Communications of the ACM 13, 1970, algorithm 395.
     """
-    if degrees < _NORMAL_FROM:
-        scale = (8 * degrees + 1) / (8 * degrees + 3)
-        t = math.copysign(scale * math.sqrt(degrees * math.log1p(t * t / degrees)), t)
-    return 0.5 * (1 + math.erf(t / _ROOT_OF_TWO))
+    if degrees > _NORMAL_FROM:
+        return 0.5 * math.erfc(-t / _ROOT_OF_TWO)
+    logarithm = math.log1p(t * t / degrees)
+    tail = 0.0
+    if degrees < _HILL_FROM:
+        share = degrees / (degrees + t * t)
+        scale = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - degrees / 2 * logarithm
+        term = math.exp(scale) * abs(t) / math.sqrt(math.pi * (degrees + t * t)) / degrees
+        while degrees < _HILL_FROM:
+            tail += term
+            term *= share * (degrees + 1) / (degrees + 2)
+            degrees += 2
+    a = degrees - 0.5
+    square, b = a * logarithm, 48 * a * a
+    fourth = (((4 * square + 33) * square + 240) * square + 855) / (10 * b * (b + 0.8 * square * square + 100))
+    deviate = math.sqrt(square) * (1 + (square + 3) / b - fourth)
+    tail += 0.5 * math.erfc(deviate / _ROOT_OF_TWO)
+    return 1 - tail if t >= 0 else tail
 
 
 @lru_cache(maxsize=1024)  # the statistics of all cases of a run need the same few

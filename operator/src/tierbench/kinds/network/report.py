@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Final
 
-from tierbench.advice.estimate import Estimate, estimate, result_estimate, satterthwaite
+from tierbench.advice.estimate import estimate, result_estimate
 from tierbench.advice.tables import Cell, RunResults
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
 from tierbench.kinds.network.measures import RATE
@@ -15,6 +15,7 @@ from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
 from tierbench.results.quantities import levels_and_parameters, quantities
 from tierbench.results.units import describe_level, join_words, percent, show
+from tierbench.stats.means import Estimate, satterthwaite
 from tierbench.stats.samples import mean_interval
 
 HEADINGS: Final = ("Sent", "Retransmits", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")

@@ -1,14 +1,14 @@
-"""Estimates of values that are given."""
+"""Estimates of given values."""
 
 from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
-from tierbench.advice.estimate import Estimate
+from tierbench.stats.means import Estimate
 
 
 def sample(values: Sequence[float]) -> Estimate:
-    """What these trials on one node say."""
+    """Returns the estimate of trials on one node."""
     spread = stdev(values) if len(values) > 1 else None
     error = None if spread is None else spread / sqrt(len(values))
     return Estimate(len(values), fmean(values), spread, error, max(1, len(values) - 1), len(values))
