@@ -1,1 +1,1 @@
-"""The API as a real API server sees it: what it accepts, refuses and shows."""
+"""Tests of the API against a real API server: what it accepts, rejects and shows."""

@@ -8,8 +8,8 @@ from tests.api.server import ApiServer
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _emptied(server: ApiServer) -> Iterator[None]:
-    """No object outlives the tests of a module: operators see all that there are."""
+def _remove_objects(server: ApiServer) -> Iterator[None]:
+    """Removes all objects after the tests of a module, because an operator sees all objects."""
     yield
     empty(server)
 

@@ -1,4 +1,4 @@
-"""The operator's way to an API server."""
+"""Connects to an API server as the operator does."""
 
 from kubernetes.aio.client import ApiClient, Configuration
 
@@ -6,7 +6,7 @@ from tests.api.server import ApiServer
 
 
 def connected(server: ApiServer) -> ApiClient:
-    """A client as the operator has one."""
+    """Returns a client that is configured as the operator's."""
     configuration = Configuration(host=server.url, api_key={"BearerToken": f"Bearer {server.token}"})
     configuration.ssl_ca_cert = str(server.folder / "pki" / "ca.crt")
     return ApiClient(configuration)

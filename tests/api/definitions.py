@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of an API server, and the objects of their kinds."""
+"""Installs the CustomResourceDefinitions in an API server, and removes objects of their kinds."""
 
 import copy
 import hashlib
@@ -15,11 +15,11 @@ from tierbench.generate.schemas import custom_resource_definition
 MERGE = {"Content-Type": "application/merge-patch+json"}
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
 _AS_HELM = "fieldManager=helm&force=true"
-"""Helm changes what it has applied itself."""
+"""Helm changes what it applied earlier."""
 
 
 def ours() -> list[Json]:
-    """As this version defines all kinds."""
+    """Returns this version's definitions of all kinds."""
     return copy.deepcopy(_ours())
 
 
@@ -29,17 +29,17 @@ def _ours() -> list[Json]:
 
 
 def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
-    """Makes these, or puts them in the place of others, and waits until the API server has published their structure.
+    """Creates or replaces these definitions, and waits until the API server publishes their schemas.
 
-    Descriptions of kinds tell which definition it is: that of any but ours is changed.
+    The description of a schema identifies a definition, so definitions of other versions get another description.
     """
-    there, wanted, own = {name: _description(crd) for name, crd in defined(server).items()}, {}, ours()
+    existing, wanted, own = {name: _description(crd) for name, crd in defined(server).items()}, {}, ours()
     for given in crds:
         crd, name = copy.deepcopy(given), given["metadata"]["name"]
         if given not in own:
             _schema(crd)["description"] = hashlib.sha256(repr(given).encode()).hexdigest()
         wanted[crd["spec"]["names"]["kind"]] = _description(crd)
-        if there.get(name) != _description(crd):
+        if existing.get(name) != _description(crd):
             server.request("PATCH", f"{CRDS}/{name}?{_AS_HELM}", crd, APPLY)
     wait_for(
         lambda: _published(server) == wanted and all(_is_served(server, model) for model in resource_types()),
@@ -48,21 +48,21 @@ def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
 
 
 def remove_definitions(server: ApiServer) -> None:
-    """Removes those of our kinds, with all objects."""
+    """Removes the definitions of our kinds, with all objects."""
     empty(server)
     for model in resource_types():
         server.request("DELETE", crd_path(model))
-    wait_for(lambda: not defined(server), "the end of the CRDs")
+    wait_for(lambda: not defined(server), "the removal of the CRDs")
 
 
 def defined(server: ApiServer) -> dict[str, Json]:
-    """The definitions of our group, by name."""
+    """Returns the definitions of our group, by name."""
     found = {crd["metadata"]["name"]: crd for crd in server.request("GET", CRDS)["items"]}
     return {name: crd for name, crd in found.items() if crd["spec"]["group"] == GROUP}
 
 
 def empty(server: ApiServer) -> None:
-    """Removes all objects of our kinds, whatever their finalizers."""
+    """Removes all objects of our kinds, even those with finalizers."""
     for model in resource_types():
         for body in server.request("GET", f"/apis/{API_VERSION}/{model.KIND.plural}")["items"]:
             metadata = body["metadata"]
@@ -84,7 +84,10 @@ def _description(crd: Json) -> str:
 
 
 def _is_served(server: ApiServer, model: type[Resource]) -> bool:
-    """Whether its objects can be listed. Once they were, its definition can be removed without minutes of waiting."""
+    """Returns whether objects of this kind can be listed.
+
+    A definition that is removed earlier stays for minutes.
+    """
     try:
         server.request("GET", f"/apis/{API_VERSION}/{model.KIND.plural}")
     except RefusedError:
@@ -93,10 +96,10 @@ def _is_served(server: ApiServer, model: type[Resource]) -> bool:
 
 
 def _published(server: ApiServer) -> dict[str, str]:
-    """The descriptions of our kinds, by their names."""
+    """Returns the descriptions of our kinds, by kind."""
     try:
         schemas = server.request("GET", f"/openapi/v3/apis/{API_VERSION}")["components"]["schemas"]
-    except RefusedError:  # nothing of ours is served
+    except RefusedError:  # none of our kinds is served
         return {}
     return {
         known["kind"]: schema["description"]

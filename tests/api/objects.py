@@ -1,4 +1,4 @@
-"""The smallest objects that the API server takes, and ways to change them."""
+"""Builds the smallest objects that the API server accepts, and changes them."""
 
 import copy
 import re
@@ -35,13 +35,13 @@ SPECS: dict[type[Resource], Json] = {
 
 
 def smallest(model: type[Resource], name: str) -> Json:
-    """An object with nothing but what is required."""
+    """Returns an object with only the required fields."""
     spec = copy.deepcopy(SPECS[model])
     return {"apiVersion": API_VERSION, "kind": model.KIND.kind, "metadata": {"name": name}, "spec": spec}
 
 
 def changed(body: Json, path: str, value: Any) -> Json:
-    """A copy with another value at a path such as spec.servers.nodeClasses; None takes the field away."""
+    """Returns a copy with another value at a path such as spec.servers.nodeClasses. None removes the field."""
     body = copy.deepcopy(body)
     *parents, last = path.split(".")
     place = body
@@ -72,7 +72,7 @@ def create(server: ApiServer, model: type[Resource], body: Json) -> Json:
 
 
 def schema_path(field: str) -> str:
-    """A field in an answer of the API server, as the schema's path: spec.fileSizes[0] becomes spec.fileSizes[]."""
+    """Returns the schema's path for a field that the API server names: spec.fileSizes[] for spec.fileSizes[0]."""
     if field == "<nil>":
         return ""
     return re.sub(r"\[([^]]*)]", lambda match: "[]" if match[1].isdigit() else ".*", field)

@@ -1,4 +1,4 @@
-"""The operator, as a task of the test's own, on a real API server."""
+"""Runs the operator as a task of a test, against a real API server."""
 
 import asyncio
 import contextlib
@@ -26,8 +26,11 @@ from tierbench.kube import leader_election
 async def operator(
     url: str, folder: Path, monkeypatch: pytest.MonkeyPatch, namespace: str, quotas: Quotas | None = None
 ) -> AsyncIterator[int]:
-    """The operator's port, once it is ready. It runs the benchmarks of one namespace, as the release of that name."""
-    context = {"name": "test", "context": {"cluster": "test", "user": "nobody"}}
+    """Yields the operator's port when it is ready.
+
+    The operator watches one namespace, and its release has the same name.
+    """
+    context = {"name": "test", "context": {"cluster": "test", "user": "anonymous"}}
     kubeconfig = folder / "kubeconfig"
     kubeconfig.write_text(
         json.dumps(
@@ -35,13 +38,13 @@ async def operator(
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "test", "cluster": {"server": url}}],
-                "users": [{"name": "nobody", "user": {}}],
+                "users": [{"name": "anonymous", "user": {}}],
                 "contexts": [context],
                 "current-context": "test",
             }
         )
     )
-    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))  # where it is read; else when it was imported
+    monkeypatch.setenv("KUBECONFIG", str(kubeconfig))  # the library reads the variable when it is imported
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(kubeconfig))
     (port,) = free_ports(1)
     settings = replace(
@@ -58,12 +61,10 @@ async def operator(
 
     async def is_ready() -> bool:
         if running.done():
-            await running  # raises what it has ended with
+            await running  # raises the error that ended it
         return await answers(port, "readyz")
 
-    monkeypatch.setattr(
-        leader_election, "RENEW_DEADLINE_SECONDS", SECONDS
-    )  # on a busy machine no leader loses its Lease
+    monkeypatch.setattr(leader_election, "RENEW_DEADLINE_SECONDS", SECONDS)  # a busy machine may renew a Lease late
     monkeypatch.setattr(node_classes, "_PAUSE_SECONDS", 0.1)
     others = asyncio.all_tasks()
     running = asyncio.create_task(operate(settings, end))
@@ -73,14 +74,14 @@ async def operator(
     finally:
         running.cancel()
         while running in (await asyncio.wait({running}, timeout=1))[1]:
-            for task in asyncio.all_tasks() - others:  # a request that times out just then takes no notice
+            for task in asyncio.all_tasks() - others:  # a request that is timing out ignores the cancellation
                 task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await running
 
 
 async def answer(port: int, path: str) -> str:
-    """What the operator says there. Raises OSError."""
+    """Returns the operator's response for this path. Raises OSError."""
 
     def read() -> str:
         with urlopen(f"http://127.0.0.1:{port}/{path}", timeout=SECONDS) as found:

@@ -1,4 +1,4 @@
-"""A real etcd and kube-apiserver on loopback, without nodes or controllers, and requests to it."""
+"""Runs a real etcd and kube-apiserver on loopback, without nodes or controllers, and sends requests to them."""
 
 import json
 import re
@@ -24,8 +24,10 @@ from tests.ports import free_ports
 Json = dict[str, Any]
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-_INVALID_VALUE = re.compile(r'^Invalid value: (?:("[^"]*"|\S+): )?')  # from 1.36 on, an object is left out
-_LATER = Retry(  # until a definition that has changed is served again
+_INVALID_VALUE = re.compile(
+    r'^Invalid value: (?:("[^"]*"|\S+): )?'
+)  # Kubernetes 1.36 and later omit the value if it is an object
+_LATER = Retry(  # until a changed definition is served again
     connect=0,
     read=0,
     redirect=0,
@@ -42,7 +44,7 @@ _SERVICES, _FIRST_SERVICE = "198.18.64.0/20", "198.18.64.1"
 
 
 class RefusedError(Exception):
-    """The API server's answer to a request that it refused. `causes` are fields with what is said of their values."""
+    """The API server rejected a request. `causes` has the fields, each with the message about its value."""
 
     def __init__(self, code: int, status: Json) -> None:
         super().__init__(status.get("message", code))
@@ -55,7 +57,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class ApiServer:
-    """An API server, as its administrator. `folder` holds an admin.kubeconfig, `pid` is its process."""
+    """An API server, with an administrator's token. `folder` has an admin.kubeconfig, and `pid` is its process."""
 
     url: str
     token: str
@@ -69,7 +71,7 @@ class ApiServer:
     def request(
         self, method: str, path: str, body: Json | None = None, headers: Mapping[str, str] | None = None
     ) -> Json:
-        """The object that answers. Raises RefusedError."""
+        """Returns the object in the response. Raises RefusedError."""
         answer = self._connections.request(
             method,
             self.url + path,
@@ -82,7 +84,7 @@ class ApiServer:
         return found
 
     def is_ready(self) -> bool:
-        """Whether it serves, and has made what every cluster has."""
+        """Returns whether the API server is ready and has created the default namespace."""
         try:
             self.request("GET", "/api/v1/namespaces/default")
         except (HTTPError, RefusedError):
@@ -90,24 +92,24 @@ class ApiServer:
         return True
 
     def tls(self) -> ssl.SSLContext:
-        """How it is trusted."""
+        """Returns a context that trusts the API server's certificate."""
         return ssl.create_default_context(cafile=self.folder / "pki" / "ca.crt")
 
     @cached_property
     def _connections(self) -> PoolManager:
-        """They are kept: a handshake takes longer than most answers."""
+        """Keeps connections open, because a handshake takes longer than most requests."""
         return PoolManager(maxsize=4, ssl_context=self.tls(), retries=_LATER, timeout=SECONDS)
 
 
 def _status(answer: bytes) -> Json:
-    """What a refusal says: an object, or a line of text for a path that is not served."""
+    """Returns the status of a failure. For a path that is not served, it is a line of text."""
     found: Json = json.loads(answer) if answer.startswith(b"{") else {"message": answer.decode().strip()}
     return found
 
 
 @contextmanager
 def api_server(folder: Path) -> Iterator[ApiServer]:
-    """A new API server that keeps everything in `folder` and ends with the block."""
+    """Starts a new API server with its files in `folder`, and stops it at the end of the block."""
     programs, pki = binaries.build(binaries.asked()), folder / "pki"
     certificates.make(pki, _LOOPBACK, _FIRST_SERVICE)
     etcd_port, peer_port, port = free_ports(3)
@@ -144,9 +146,9 @@ def api_server(folder: Path) -> Iterator[ApiServer]:
 
 @contextmanager
 def controllers(server: ApiServer) -> Iterator[None]:
-    """The controllers and the scheduler of Kubernetes next to an API server. No node is taken for one that is gone.
+    """Runs Kubernetes' controllers, except the node lifecycle controller, and its scheduler against an API server.
 
-    What collects garbage knows the types that are served when it starts, and others half a minute later.
+    The garbage collector knows the types that are served when it starts. It discovers others half a minute later.
     """
     programs, pki = binaries.build(binaries.asked()), server.folder / "pki"
     common = [f"--kubeconfig={server.kubeconfig}", "--leader-elect=false", "--secure-port=0"]
@@ -171,7 +173,7 @@ def controllers(server: ApiServer) -> Iterator[None]:
 
 @contextmanager
 def _process(log: Path, *arguments: list[str]) -> Iterator["subprocess.Popen[bytes]"]:
-    """A process that ends with the block, and with the tests however they end."""
+    """Runs a process until the end of the block, or until the tests end in any way."""
     command = ["setpriv", "--pdeathsig", "KILL", "--", *chain.from_iterable(arguments)]
     with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT) as process:
         try:

@@ -1,4 +1,4 @@
-"""Values out of bounds are refused, and the answer names the bound."""
+"""The API server rejects values out of bounds, and the message names the bound."""
 
 from typing import Any
 
@@ -104,13 +104,15 @@ def test_value_out_of_bounds_is_refused(
     with pytest.raises(RefusedError) as refused:
         create(server, model, changed(smallest(model, name), path, value))
     assert refused.value.code == 422
-    answers = [answer for field, answer in refused.value.causes if schema_path(field).removesuffix("[]") == path]
-    said = [answer.replace("longer than", "more than") for answer in answers]  # as Kubernetes before 1.32 says it
-    assert [answer for answer in said if message in answer], refused.value.causes
+    messages = [text for field, text in refused.value.causes if schema_path(field).removesuffix("[]") == path]
+    reworded = [
+        text.replace("longer than", "more than") for text in messages
+    ]  # Kubernetes before 1.32 words it like this
+    assert [text for text in reworded if message in text], refused.value.causes
 
 
 @pytest.mark.parametrize(("model", "path"), REQUIRED)
-def test_required_field_is_asked_for(server: ApiServer, name: str, model: type[Resource], path: str) -> None:
+def test_missing_required_field_is_rejected(server: ApiServer, name: str, model: type[Resource], path: str) -> None:
     with pytest.raises(RefusedError) as refused:
         create(server, model, changed(smallest(model, name), path, None))
     assert (path, "Required value") in refused.value.causes

@@ -1,4 +1,4 @@
-"""Every example applies with kubectl, in the namespace of the context."""
+"""Every example can be applied with kubectl in the current namespace."""
 
 import subprocess
 from pathlib import Path
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.apiserver
 
 
 def apply(server: ApiServer, folder: Path) -> subprocess.CompletedProcess[str]:
-    """What `kubectl apply -f FOLDER` would do, with unknown fields refused."""
+    """Creates the objects that `kubectl apply -f FOLDER` would create, and rejects unknown fields."""
     kubectl = [f"{binaries.build(binaries.asked())}/kubectl", f"--kubeconfig={server.kubeconfig}"]
     command = [*kubectl, "apply", "--dry-run=server", "--validate=strict", "--namespace=leases", "-f", str(folder)]
     return subprocess.run(command, capture_output=True, text=True, check=False)

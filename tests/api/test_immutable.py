@@ -1,4 +1,4 @@
-"""What cannot be changed once it exists: the spec of a benchmark but for its run policy, and a sealed result."""
+"""The API server rejects changes to a benchmark's spec, except its run policy, and to a sealed result."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resourc
 
 
 @pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] in OPTIONAL])
-def test_optional_field_can_neither_change_nor_come_nor_go(
+def test_optional_field_cannot_be_changed_or_added_or_removed(
     server: ApiServer, name: str, model: type[Resource], field: str
 ) -> None:
     one, other = OPTIONAL[field]
@@ -117,7 +117,7 @@ def test_sealed_result_cannot_change(server: ApiServer, name: str, phase: str) -
     assert update(server, BenchmarkResult, relabelled)["status"] == sealed["status"]
 
 
-def test_spec_stays_when_a_status_is_written_and_status_when_a_spec_is(server: ApiServer, name: str) -> None:
+def test_spec_and_status_are_written_separately(server: ApiServer, name: str) -> None:
     created = create(
         server, FileTransferBenchmark, smallest(FileTransferBenchmark, name) | {"status": {"phase": "Complete"}}
     )

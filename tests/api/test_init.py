@@ -1,4 +1,4 @@
-"""`kubectl tierbench init` on a real API server."""
+"""`kubectl tierbench init` prints or creates objects for the nodes of a real API server."""
 
 import json
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ EXAMPLE = (EXAMPLES / "quick-start" / "benchmark.yaml").read_text()
 
 @pytest.fixture
 def nodes(server: ApiServer) -> Iterator[ApiServer]:
-    """An API server with two amd64 nodes, one arm64 node, and a tainted one."""
+    """An API server with two amd64 nodes, one arm64 node, and a tainted node."""
     for name, architecture in ARCHITECTURES.items():
         labels = {"kubernetes.io/hostname": name, "kubernetes.io/arch": architecture}
         spec = {"taints": [TAINT]} if name == "control-plane" else {}
@@ -47,7 +47,7 @@ def nodes(server: ApiServer) -> Iterator[ApiServer]:
 
 
 def untaint(server: ApiServer) -> None:
-    """Admission taints a new node as not ready; the controller that removes the taint does not run here."""
+    """Removes the taint of new nodes, because the controller that does it does not run in these tests."""
     for name in ARCHITECTURES:
         taints = [TAINT] if name == "control-plane" else []
         patch = {"Content-Type": "application/merge-patch+json"}
@@ -58,14 +58,14 @@ def init(server: ApiServer, *flags: str, kubeconfig: Path | None = None) -> int:
     return main(["init", "--kubeconfig", str(kubeconfig or server.kubeconfig), "--namespace", "leases", *flags])
 
 
-def test_the_example_is_what_init_prints_for_a_small_mixed_cluster(
+def test_init_prints_the_example_for_a_small_mixed_cluster(
     nodes: ApiServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert init(nodes) == 0
     assert capsys.readouterr().out == EXAMPLE
 
 
-def test_apply_creates_the_objects_once(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_apply_creates_the_objects_only_once(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
     assert init(nodes, "--apply") == 0
     assert "kubectl tierbench watch quick-start --namespace leases" in capsys.readouterr().out
     wanted = {body["metadata"]["name"]: body for body in yaml.safe_load_all(EXAMPLE)}
@@ -77,18 +77,22 @@ def test_apply_creates_the_objects_once(nodes: ApiServer, capsys: pytest.Capture
     assert "benchmark quick-start exists in namespace leases" in capsys.readouterr().err
 
 
-def test_a_namespace_that_no_operator_watches_is_named(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_warns_of_a_namespace_that_no_operator_watches(
+    nodes: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     roles = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
     metadata = {"name": "tierbench:tierbench", "annotations": {ANNOTATION: "team-a,team-b"}}
     nodes.request("POST", roles, {"metadata": metadata, "rules": []})
     assert init(nodes) == 0
-    said = capsys.readouterr()
-    assert said.out == EXAMPLE
-    assert "Warning: The operator does not watch namespace leases, only team-a, team-b" in said.err
+    printed = capsys.readouterr()
+    assert printed.out == EXAMPLE
+    assert "Warning: The operator does not watch namespace leases, only team-a, team-b" in printed.err
     nodes.request("DELETE", f"{roles}/tierbench:tierbench")
 
 
-def test_a_class_with_another_selector_is_left_alone(nodes: ApiServer, capsys: pytest.CaptureFixture[str]) -> None:
+def test_init_does_not_change_a_class_with_another_selector(
+    nodes: ApiServer, capsys: pytest.CaptureFixture[str]
+) -> None:
     other = {"nodeSelector": {"matchLabels": {"hw": "cloud"}}}
     body = {"apiVersion": "tierbench.io/v1alpha1", "kind": "NodeClass", "metadata": {"name": "amd64"}, "spec": other}
     before = nodes.request("POST", f"{OURS}/nodeclasses", body)
@@ -97,7 +101,7 @@ def test_a_class_with_another_selector_is_left_alone(nodes: ApiServer, capsys: p
     assert nodes.request("GET", f"{OURS}/nodeclasses/amd64")["spec"] == before["spec"]
 
 
-def test_without_rights_it_says_what_to_ask_for(
+def test_init_without_permissions_names_the_missing_ones(
     nodes: ApiServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     nodes.request("POST", f"{NAMESPACE}/serviceaccounts", {"metadata": {"name": "visitor"}})

@@ -1,4 +1,4 @@
-"""Two operators, of two releases, on a real API server."""
+"""Operators of two releases run against one real API server."""
 
 import asyncio
 import logging
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.forgetful import forgetful
+from tests.api.lossy_proxy import lossy_proxy
 from tests.api.operator import operator
 from tests.api.server import ApiServer
 from tierbench.kube import leader_election
@@ -19,7 +19,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/leases/leases"
 KILLED = "operator.elsewhere.other"
 
 
-async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_is_its_own(
+async def test_an_operator_waits_for_the_lease_of_a_killed_one_and_names_its_namespaces(
     server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "tierbench")
@@ -39,7 +39,7 @@ async def test_an_operator_waits_for_one_that_was_killed_says_so_and_says_what_i
     }
     server.request("POST", LEASES, killed)
     monkeypatch.setattr(leader_election, "_OTHER_RELEASE_SECONDS", (1.0, 1.0))
-    async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch, "default"):
+    async with lossy_proxy(server) as (_, url), operator(url, tmp_path, monkeypatch, "default"):
         other = "release elsewhere/other, which watches team-a, default. Set different namespaces"
         assert f"Another operator watches the same namespaces: {other}" in caplog.text
         lease = await asyncio.to_thread(server.request, "GET", f"{LEASES}/operator.bench.default")

@@ -1,4 +1,4 @@
-"""A question may be asked in every way that the reference names, and changed afterwards."""
+"""The API server accepts every question that the reference describes, and lets it be changed."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ ACCEPTED: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("spec", ACCEPTED)
-def test_a_question_is_taken_and_can_change(server: ApiServer, name: str, spec: dict[str, Any]) -> None:
+def test_a_question_is_accepted_and_can_change(server: ApiServer, name: str, spec: dict[str, Any]) -> None:
     body = smallest(PlacementAdvice, name)
     created = create(server, PlacementAdvice, {**body, "spec": {**body["spec"], **spec}})
     path = f"{item(PlacementAdvice, name)}?fieldValidation=Strict"
@@ -40,7 +40,9 @@ def test_a_question_is_taken_and_can_change(server: ApiServer, name: str, spec: 
         (["fileSize"], "supported values: "),
     ],
 )
-def test_one_to_three_things_are_chosen(server: ApiServer, name: str, choose: list[str], hint: str) -> None:
+def test_a_choice_of_less_than_one_or_more_than_three_things_is_rejected(
+    server: ApiServer, name: str, choose: list[str], hint: str
+) -> None:
     body = smallest(PlacementAdvice, name)
     with pytest.raises(RefusedError) as refused:
         create(server, PlacementAdvice, {**body, "spec": {**body["spec"], "choose": choose}})

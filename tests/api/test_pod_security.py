@@ -1,4 +1,4 @@
-"""The Pod Security Standards, as the API server enforces them: what of a benchmark each level admits."""
+"""The API server enforces the Pod Security Standards on the pods of a benchmark."""
 
 from dataclasses import replace
 
@@ -36,7 +36,7 @@ REFUSED: dict[str, tuple[Benchmark, str]] = {
 
 @pytest.fixture(scope="module", params=LEVELS)
 def pods(request: pytest.FixtureRequest, server: ApiServer) -> str:
-    """Where pods are made in a namespace of this level."""
+    """Returns the path to create pods in a namespace of this level."""
     labels = {"pod-security.kubernetes.io/enforce": request.param}
     server.request("POST", "/api/v1/namespaces", {"metadata": {"name": request.param, "labels": labels}})
     namespace = f"/api/v1/namespaces/{request.param}"
@@ -56,10 +56,10 @@ def test_every_pod_is_admitted(
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_reaches_into_the_node_is_refused(
+def test_a_pod_with_host_access_is_rejected(
     server: ApiServer, pods: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The pod of the server; its clients ask for no more than others."""
+    """Checks the pod of the server. Its clients ask for nothing special."""
     asked, says = REFUSED[name]
     template, *_ = templates(World(benchmark=asked, policy=Policy(access=tuple(Access))), monkeypatch)
     with pytest.raises(RefusedError, match="violates PodSecurity") as refused:

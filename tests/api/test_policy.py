@@ -1,4 +1,4 @@
-"""The admission policy of the chart answers what the operator's own check says, and asks who may read what is named."""
+"""The chart's admission policy gives the operator's messages, and checks that the author may read named Secrets."""
 
 from collections.abc import Iterator
 from itertools import product
@@ -47,7 +47,7 @@ def create(server: ApiServer, body: Json, namespace: str, headers: Json | None =
 
 
 def answer(server: ApiServer, body: Json, namespace: str = HOME, headers: Json | None = None) -> str:
-    """What a policy says against it; empty if it is taken."""
+    """Returns the policy's message, or an empty string if the benchmark is accepted."""
     try:
         create(server, body, namespace, headers)
     except RefusedError as refused:
@@ -58,8 +58,10 @@ def answer(server: ApiServer, body: Json, namespace: str = HOME, headers: Json |
 
 @pytest.fixture(scope="module")
 def author(server: ApiServer) -> None:
-    """A user who may create benchmarks, and read one Secret and one ConfigMap; and a benchmark that no policy has
-    seen."""
+    """A user who may create benchmarks and read one Secret and one ConfigMap.
+
+    Also creates a benchmark before any policy exists.
+    """
     for namespace in NAMESPACES.values():
         server.request("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
     rules: list[Json] = [
@@ -77,8 +79,8 @@ def author(server: ApiServer) -> None:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _policed(server: ApiServer, helm: Helm, author: None) -> Iterator[None]:
-    """Each policy holds in its namespace."""
+def _installed_policies(server: ApiServer, helm: Helm, author: None) -> Iterator[None]:
+    """Installs each policy in its namespace."""
     paths = []
     for name, policy in POLICIES.items():
         objects = helm.template({"watchNamespaces": [NAMESPACES[name]], "policy": policy}, name=name)
@@ -100,12 +102,12 @@ def _policed(server: ApiServer, helm: Helm, author: None) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("policy", POLICIES)
-def test_it_says_what_the_operator_says(server: ApiServer, policy: str) -> None:
+def test_the_policy_gives_the_operators_messages(server: ApiServer, policy: str) -> None:
     rows = [row for row in ROWS if row.policy == policy]
     assert [answer(server, row.body, NAMESPACES[policy]) for row in rows] == [own_answer(row) for row in rows]
 
 
-def test_other_namespaces_are_not_judged(server: ApiServer) -> None:
+def test_the_policy_ignores_other_namespaces(server: ApiServer) -> None:
     for row in REFUSED_BY_EVERY_POLICY:
         create(server, row.body, "default")
 
@@ -113,27 +115,27 @@ def test_other_namespaces_are_not_judged(server: ApiServer) -> None:
 @pytest.mark.parametrize(
     ("name", "refused"), [("own", ""), ("other", "you may not read all of the Secrets [other], which")]
 )
-def test_an_author_names_only_secrets_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
+def test_an_author_may_only_name_secrets_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
     external = {"address": "broker.example.com:8883", "secretRef": {"name": name}}
     body = Row("", BrokerBenchmark, _brokers(external)).body
-    assert answer(server, body) == ""  # of whoever may read all
-    said = answer(server, body, headers=AUTHOR)
-    assert said.startswith(refused)
-    assert bool(said) == bool(refused)
+    assert answer(server, body) == ""  # the administrator may read all Secrets
+    message = answer(server, body, headers=AUTHOR)
+    assert message.startswith(refused)
+    assert bool(message) == bool(refused)
 
 
 @pytest.mark.parametrize(
     ("name", "refused"), [("own", ""), ("other", "you may not read all of the ConfigMaps [other], whose")]
 )
-def test_an_author_names_only_messages_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
+def test_an_author_may_only_name_messages_that_they_may_read(server: ApiServer, name: str, refused: str) -> None:
     messages = [{"name": "own", "configMapRef": {"name": name}}]
-    said = answer(server, Row("", BrokerBenchmark, {"spec.payload": {"messages": messages}}).body, headers=AUTHOR)
-    assert said.startswith(refused)
-    assert bool(said) == bool(refused)
+    message = answer(server, Row("", BrokerBenchmark, {"spec.payload": {"messages": messages}}).body, headers=AUTHOR)
+    assert message.startswith(refused)
+    assert bool(message) == bool(refused)
 
 
-def test_a_benchmark_that_is_older_can_be_patched_by_who_may_read_none_of_it(server: ApiServer) -> None:
-    """As the operator does with its finalizer: what came before the policy is the operator's to refuse."""
+def test_a_benchmark_older_than_the_policy_can_be_patched(server: ApiServer) -> None:
+    """The operator patches its finalizer, and may read none of the Secrets that a benchmark names."""
     headers = {**AUTHOR, "Content-Type": "application/merge-patch+json"}
     for finalizers in (["tierbench.io/test"], []):
         body = {"metadata": {"finalizers": finalizers}}

@@ -1,4 +1,4 @@
-"""What a namespace's ResourceQuota and LimitRange make of our pods, by the API server's own admission."""
+"""The API server's admission applies a namespace's ResourceQuota and LimitRange to our pods."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ ALL = (*COMPUTE, "requests.ephemeral-storage", "limits.cpu", "limits.memory", "l
 
 @pytest.fixture(autouse=True)
 def _account(server: ApiServer, namespace: str) -> None:
-    """Without it no pod is made there."""
+    """Creates the service account that every pod needs."""
     server.request("POST", f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": "default"}})
 
 
@@ -33,7 +33,7 @@ def restrict(server: ApiServer, namespace: str, *counted: str, most: str = "64Ti
 
 
 def is_enforced(server: ApiServer, namespace: str) -> bool:
-    """Returns whether the API server refuses a pod that no quota here allows. Its admission learns of a quota late."""
+    """Returns whether the API server refuses a pod that no quota here allows. Admission learns of a quota late."""
     too_much = dict.fromkeys(("cpu", "memory", "ephemeral-storage"), "65Ti")
     container = {"name": "large", "image": "large", "resources": {"requests": too_much, "limits": too_much}}
     try:
@@ -44,14 +44,14 @@ def is_enforced(server: ApiServer, namespace: str) -> bool:
 
 
 def admit(server: ApiServer, namespace: str, found: list[dict[str, Any]]) -> None:
-    """Has the API server look at each pod."""
+    """Asks the API server to admit each pod."""
     for number, pod in enumerate(found):
         body = {"metadata": {"name": f"pod-{number}"}, "spec": pod["spec"]}
         server.request("POST", f"/api/v1/namespaces/{namespace}/pods?dryRun=All", body)
 
 
 @EACH_KIND
-def test_a_quota_on_requests_lets_every_pod_in(
+def test_a_quota_on_requests_admits_every_pod(
     server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict(server, namespace, *COMPUTE)
@@ -59,7 +59,7 @@ def test_a_quota_on_requests_lets_every_pod_in(
 
 
 @EACH_KIND
-def test_a_quota_on_all_there_is_lets_in_what_says_what_it_needs(
+def test_a_quota_on_all_resources_admits_pods_with_limits(
     server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     restrict(server, namespace, *ALL)
@@ -69,7 +69,7 @@ def test_a_quota_on_all_there_is_lets_in_what_says_what_it_needs(
 
 
 @EACH_KIND
-def test_defaults_of_a_limit_range_do_as_well(
+def test_a_quota_on_all_resources_admits_pods_with_defaults_of_a_limit_range(
     server: ApiServer, namespace: str, make: Any, spec: Json, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     default = {"cpu": "2", "memory": "1Gi", "ephemeral-storage": "2Gi"}
@@ -81,7 +81,7 @@ def test_defaults_of_a_limit_range_do_as_well(
     admit(server, namespace, templates(World(make(**spec)), monkeypatch))
 
 
-async def test_why_a_job_has_no_pod_is_asked_without_making_one(server: ApiServer, namespace: str) -> None:
+async def test_the_reason_for_a_missing_pod_is_found_without_creating_one(server: ApiServer, namespace: str) -> None:
     world = World(broker_benchmark(brokers=KAFKA))
     for _ in range(10):
         if world.jobs:

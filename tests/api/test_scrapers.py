@@ -1,4 +1,4 @@
-"""/metrics for those alone whom a real API server lets read it."""
+"""The operator serves /metrics only to clients that a real API server authorizes."""
 
 import asyncio
 import ssl
@@ -24,7 +24,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def token_of(server: ApiServer, name: str, *, permitted: bool) -> str:
-    """A token of an account that may get /metrics, or not."""
+    """Returns a token of a service account that may get /metrics, if it is `permitted`."""
     server.request("POST", ACCOUNTS, {"metadata": {"name": name}})
     if permitted:
         rule: Json = {"nonResourceURLs": ["/metrics"], "verbs": ["get"]}
@@ -40,7 +40,7 @@ def token_of(server: ApiServer, name: str, *, permitted: bool) -> str:
 
 @pytest.fixture
 async def url(server: ApiServer) -> AsyncIterator[str]:
-    """The operator's server, behind that API server's judgement."""
+    """Yields the address of the operator's server, which asks this API server to authorize clients."""
     (port,) = free_ports(1)
     store = ResultStore(result_samples)
     store.mark_filled()
@@ -55,7 +55,7 @@ async def url(server: ApiServer) -> AsyncIterator[str]:
 
 
 async def get(url: str, token: str = "") -> tuple[int, str]:
-    """As a scraper that takes any certificate."""
+    """Sends a request as a scraper that trusts any certificate."""
     trusting = ssl.create_default_context()
     trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
     headers = {"Authorization": f"Bearer {token}"} if token else {}
@@ -63,19 +63,19 @@ async def get(url: str, token: str = "") -> tuple[int, str]:
         return answer.status, await answer.text()
 
 
-async def test_who_may_get_metrics_is_let_in_and_nobody_else(server: ApiServer, url: str, name: str) -> None:
+async def test_metrics_are_served_only_to_authorized_clients(server: ApiServer, url: str, name: str) -> None:
     permitted = await asyncio.to_thread(token_of, server, f"{name}-scraper", permitted=True)
     refused = await asyncio.to_thread(token_of, server, f"{name}-other", permitted=False)
 
-    async def is_let_in() -> bool:
+    async def is_authorized() -> bool:
         return (await get(f"{url}/metrics", permitted))[0] == 200
 
-    await eventually(is_let_in)
+    await eventually(is_authorized)
     assert "tierbench_queue_length" in (await get(f"{url}/metrics", permitted))[1]
     assert [(await get(f"{url}/metrics", token))[0] for token in ("", "no-token", refused)] == [401, 401, 403]
     assert await get(f"{url}/healthz") == (200, "ok\n")
 
 
-async def test_it_is_served_over_tls_alone(url: str) -> None:
+async def test_metrics_are_served_only_over_tls(url: str) -> None:
     with pytest.raises(aiohttp.ClientError):
         await get(f"{url.replace('https', 'http')}/metrics", "a-token")

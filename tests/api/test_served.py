@@ -1,4 +1,4 @@
-"""What the API server makes of objects: defaults, columns, field managers, versions."""
+"""The API server processes objects of our kinds: defaults, columns, field managers and versions."""
 
 from typing import Any
 
@@ -243,9 +243,7 @@ def with_status(model: type[Resource], name: str, status: Json, version: str | N
 
 
 @pytest.mark.parametrize("model", resource_types())
-def test_kind_is_served_where_it_belongs_and_nothing_is_said_against_its_schema(
-    server: ApiServer, model: type[Resource]
-) -> None:
+def test_kind_is_established_and_served_in_its_scope(server: ApiServer, model: type[Resource]) -> None:
     crd = server.request("GET", crd_path(model))
     conditions = {condition["type"]: condition["status"] for condition in crd["status"]["conditions"]}
     assert conditions == {"NamesAccepted": "True", "Established": "True"}
@@ -266,7 +264,7 @@ def test_defaults_are_those_of_the_model(server: ApiServer, name: str, model: ty
 
 
 @pytest.mark.parametrize("below", ["", "/x", "/Disk_1/ssd.2/a-b..c"])
-def test_default_storage_gives_way_to_the_one_that_is_asked_for(server: ApiServer, name: str, below: str) -> None:
+def test_a_given_storage_replaces_the_default(server: ApiServer, name: str, below: str) -> None:
     storage = {"hostPath": {"path": f"/var/lib/tierbench{below}"}}
     body = changed(smallest(FileTransferBenchmark, name), "spec.storage", storage)
     assert create(server, FileTransferBenchmark, body)["spec"]["storage"] == storage
@@ -279,7 +277,9 @@ def test_sizes_may_be_numbers_or_quantities(server: ApiServer, name: str) -> Non
 
 
 @pytest.mark.parametrize("model", resource_types())
-def test_status_of_the_model_is_taken_once_and_shown_whole(server: ApiServer, name: str, model: type[Resource]) -> None:
+def test_status_of_the_model_is_stored_unchanged_and_shown_in_columns(
+    server: ApiServer, name: str, model: type[Resource]
+) -> None:
     create(server, model, smallest(model, name))
     body = with_status(model, name, STATUSES[model].to_json())
     written, again = (apply(server, model, body, "tierbench", "/status") for _ in range(2))
@@ -327,11 +327,11 @@ def test_table_of_kubectl_get_fits_120_columns(
 
 
 @pytest.mark.parametrize("model", resource_types())
-async def test_status_can_say_less_than_before(server: ApiServer, name: str, model: type[Resource]) -> None:
-    """Server-side apply makes null, which no schema takes, of an object whose fields are all taken back."""
+async def test_fields_of_a_status_can_be_removed(server: ApiServer, name: str, model: type[Resource]) -> None:
+    """Server-side apply removes all fields of an object that no schema allows to be null."""
     create(server, model, smallest(model, name))
     whole = STATUSES[model]
-    if model is BenchmarkResult:  # what has ended does not change
+    if model is BenchmarkResult:  # a sealed result cannot change
         whole = whole.model_copy(update={"phase": ResultPhase.RUNNING})
     kept = {"conditions": whole.conditions} if hasattr(whole, "conditions") else {}
     async with connected(server) as client:
@@ -353,7 +353,7 @@ def test_status_out_of_bounds_is_refused(server: ApiServer, name: str) -> None:
         )
 
 
-def test_two_managers_share_an_object_until_they_disagree(server: ApiServer, name: str) -> None:
+def test_two_managers_conflict_only_on_the_same_field(server: ApiServer, name: str) -> None:
     model, body = FileTransferBenchmark, smallest(FileTransferBenchmark, name)
     apply(server, model, body, "person")
     apply(server, model, with_status(model, name, {"phase": "Running", "progress": "1/2"}), "tierbench", "/status")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.forgetful import forgetful
+from tests.api.lossy_proxy import lossy_proxy
 from tests.api.objects import smallest
 from tests.api.operator import operator
 from tests.api.server import ApiServer, Json
@@ -77,7 +77,7 @@ async def test_the_oldest_run_is_announced_and_goes_while_another_run_is_under_w
     async def gone() -> bool:
         return not await announced()
 
-    async with forgetful(server) as (_, url), operator(url, tmp_path, monkeypatch, "stored", QUOTAS):
+    async with lossy_proxy(server) as (_, url), operator(url, tmp_path, monkeypatch, "stored", QUOTAS):
         await eventually(announced)
         assert {item["type"]: item["status"] for item in (await status())["conditions"]} == {
             "Complete": "True",

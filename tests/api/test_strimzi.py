@@ -1,4 +1,4 @@
-"""What is asked of Strimzi, and read of it, with its own definitions of three generations in a real API server."""
+"""Definitions of three generations of Strimzi, in a real API server, accept our objects and give their status."""
 
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
@@ -53,7 +53,7 @@ SPECS: list[Json] = [
 
 @pytest.fixture(scope="module", params=[NEW, BETWEEN, OLD], ids=str)
 def generation(request: pytest.FixtureRequest, server: ApiServer) -> Iterator[Generation | None]:
-    """The API server has Strimzi's kinds as a release of that generation defines them, or none of them."""
+    """Installs Strimzi's definitions of a release of that generation, or none."""
     found: Generation | None = request.param
     definitions = [] if found is None else crds(found)
     define(server, *definitions)
@@ -63,7 +63,7 @@ def generation(request: pytest.FixtureRequest, server: ApiServer) -> Iterator[Ge
 
 @pytest.fixture
 def without_node_pools(generation: Generation, server: ApiServer) -> Iterator[None]:
-    """As before Strimzi had them."""
+    """Removes node pools, which early versions of Strimzi do not have."""
     (pools,) = (crd for crd in crds(generation) if crd["spec"]["names"]["kind"] == "KafkaNodePool")
     remove(server, pools)
     yield
@@ -77,14 +77,14 @@ def define(server: ApiServer, *definitions: Json) -> None:
 
 
 def remove(server: ApiServer, *definitions: Json) -> None:
-    """Once all can be listed: an API server that prepares their storage only now looks again minutes later."""
+    """Removes definitions whose kinds can be listed. The API server would retry others only minutes later."""
     for crd in definitions:
         server.request("DELETE", f"{CRDS}/{crd['metadata']['name']}")
-    wait_for(lambda: not any(is_served(server, crd) for crd in definitions), "the end of Strimzi's kinds")
+    wait_for(lambda: not any(is_served(server, crd) for crd in definitions), "the removal of Strimzi's kinds")
 
 
 def is_served(server: ApiServer, crd: Json) -> bool:
-    """Whether its kind is known, and can be listed, in the version that is asked for."""
+    """Returns whether the kind can be listed in its served version."""
     (version, *_) = [item["name"] for item in crd["spec"]["versions"] if item["served"]]
     try:
         server.request("GET", f"/apis/{GROUP}/{version}/{crd['spec']['names']['plural']}")
@@ -105,7 +105,7 @@ def owner(name: str) -> Owner:
 
 
 def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
-    """Strimzi's objects of a server; clients use TLS or not."""
+    """Returns Strimzi's objects of a server. `spec` decides whether clients use TLS."""
     given = BrokerWorkload(owner, strimzi_benchmark(**spec).spec, IMAGES)
     placement, size = given.server_placements()[0], NodeSize(4 * 2**30, 32 * 2**30)
     instance = ServerInstance(
@@ -123,8 +123,8 @@ def manifests(owner: Owner, version: str, **spec: Any) -> list[Manifest]:
     return [item for item in given.server(instance) if item["kind"] in KINDS]
 
 
-async def see(kube: Kube, owner: Owner) -> ProviderState:
-    """What there is of Strimzi, and of the benchmark's own objects."""
+async def observe(kube: Kube, owner: Owner) -> ProviderState:
+    """Returns what is observed of Strimzi, and of the benchmark's own objects."""
     view, listed = await list_provided(kube, owner, STRIMZI_API)
     return replace(view, objects=ControllerRefManager(owner).claim(listed).provider_objects[GROUP])
 
@@ -140,10 +140,10 @@ async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:
 
 
 @pytest.mark.parametrize("spec", SPECS)
-async def test_every_field_is_one_that_strimzi_has(
+async def test_strimzi_has_every_field_that_we_set(
     generation: Generation, kube: Kube, owner: Owner, spec: Json
 ) -> None:
-    """In each version that it serves the API server refuses any other, and keeps each as it was sent."""
+    """The API server rejects unknown fields, and keeps the others unchanged, in each served version."""
     for version in generation.versions.split(","):
         mine = replace(owner, uid=f"{owner.uid}-{version}")
         made = manifests(mine, version, **spec)
@@ -153,28 +153,30 @@ async def test_every_field_is_one_that_strimzi_has(
             assert (await kube.get(kind, "default", name))["spec"] == manifest["spec"]
 
 
-async def test_the_newest_version_that_is_served_is_used(generation: Generation, kube: Kube, owner: Owner) -> None:
-    assert (await see(kube, owner)).version == PREFERRED[generation]
+async def test_the_newest_served_version_is_used(generation: Generation, kube: Kube, owner: Owner) -> None:
+    assert (await observe(kube, owner)).version == PREFERRED[generation]
 
 
-async def test_what_strimzi_says_is_read(generation: Generation, server: ApiServer, kube: Kube, owner: Owner) -> None:
+async def test_the_status_of_strimzi_is_read(
+    generation: Generation, server: ApiServer, kube: Kube, owner: Owner
+) -> None:
     version = PREFERRED[generation]
     made = {manifest["kind"]: manifest["metadata"]["name"] for manifest in manifests(owner, version)}
     await create(kube, owner, manifests(owner, version))
-    before = (await see(kube, owner)).objects
+    before = (await observe(kube, owner)).objects
     assert {item.kind for item in before} == set(KINDS)
     assert not any(item.answered or item.ready or item.rejection for item in before)
-    answer(server, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
-    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
+    write_status(server, version, made["Kafka"], 0, condition("NotReady", "True", "Creating"))
+    (kafka,) = [item for item in (await observe(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.answered, kafka.ready, kafka.rejection) == (True, False, None)
     refused = condition("NotReady", "True", "UnsupportedKafkaVersionException", "Version 9.9.9 is not supported")
-    answer(server, version, made["Kafka"], 1, refused)
-    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
+    write_status(server, version, made["Kafka"], 1, refused)
+    (kafka,) = [item for item in (await observe(kube, owner)).objects if item.kind == "Kafka"]
     assert kafka.rejection is not None
     assert "UnsupportedKafkaVersionException: Version 9.9.9" in kafka.rejection.message
     ready = [condition("Warning", "True", "KafkaStorage"), condition("Ready", "True")]
-    answer(server, version, made["Kafka"], 1, *ready)
-    (kafka,) = [item for item in (await see(kube, owner)).objects if item.kind == "Kafka"]
+    write_status(server, version, made["Kafka"], 1, *ready)
+    (kafka,) = [item for item in (await observe(kube, owner)).objects if item.kind == "Kafka"]
     assert (kafka.ready, kafka.rejection, kafka.listeners) == (
         True,
         None,
@@ -184,12 +186,12 @@ async def test_what_strimzi_says_is_read(generation: Generation, server: ApiServ
 
 
 def condition(kind: str, status: str, reason: str | None = None, message: str = "") -> Json:
-    said = {} if reason is None else {"reason": reason, "message": message}
-    return {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z", **said}
+    details = {} if reason is None else {"reason": reason, "message": message}
+    return {"type": kind, "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z", **details}
 
 
-def answer(server: ApiServer, version: str, name: str, generation: int, *conditions: Json) -> None:
-    """As Strimzi's operator writes it."""
+def write_status(server: ApiServer, version: str, name: str, generation: int, *conditions: Json) -> None:
+    """Writes a status as Strimzi's operator does."""
     listeners = [{"name": "plain", "bootstrapServers": "x-kafka-bootstrap.default.svc:9092"}]
     versions = {"kafkaVersion": "4.1.0", "operatorLastSuccessfulVersion": "0.51.0"}
     status = {"observedGeneration": generation, "conditions": list(conditions), "listeners": listeners, **versions}
@@ -198,7 +200,7 @@ def answer(server: ApiServer, version: str, name: str, generation: int, *conditi
     server.request("PATCH", path, {"status": status}, patch)
 
 
-async def test_a_topic_that_hangs_is_let_go(
+async def test_the_finalizer_of_a_hanging_topic_is_removed(
     generation: Generation, server: ApiServer, kube: Kube, owner: Owner
 ) -> None:
     api_version = f"{GROUP}/{PREFERRED[generation]}"
@@ -209,24 +211,24 @@ async def test_a_topic_that_hangs_is_let_go(
     executor = await executor_of(kube, owner)
     for _ in range(2):
         await executor.carry_out(DeleteProviderObject(api_version, "KafkaTopic", name))
-    (hung,) = (await see(kube, owner)).objects
+    (hung,) = (await observe(kube, owner)).objects
     assert hung.deleted is not None
     for _ in range(2):
         await executor.carry_out(RemoveFinalizers(api_version, "KafkaTopic", name))
-    assert (await see(kube, owner)).objects == ()
+    assert (await observe(kube, owner)).objects == ()
 
 
 @pytest.mark.parametrize("generation", [None], indirect=True)
-async def test_without_strimzi_there_is_nothing_to_see(generation: None, kube: Kube, owner: Owner) -> None:
-    assert await see(kube, owner) == ProviderState()
+async def test_without_strimzi_nothing_is_observed(generation: None, kube: Kube, owner: Owner) -> None:
+    assert await observe(kube, owner) == ProviderState()
 
 
 @pytest.mark.parametrize("generation", [None], indirect=True)
-async def test_what_cannot_be_made_is_refused(generation: None, kube: Kube, owner: Owner) -> None:
-    """Strimzi is removed just then."""
+async def test_creating_objects_of_a_missing_kind_fails(generation: None, kube: Kube, owner: Owner) -> None:
+    """Strimzi is removed before its objects are created."""
     with pytest.raises(ApiError, match="404"):
         await create(kube, owner, manifests(owner, "v1"))
 
 
 async def test_strimzi_without_node_pools_is_too_old(without_node_pools: None, kube: Kube, owner: Owner) -> None:
-    assert await see(kube, owner) == ProviderState(installed=True)
+    assert await observe(kube, owner) == ProviderState(installed=True)

@@ -1,4 +1,4 @@
-"""The operator, on CustomResourceDefinitions of other versions than its own."""
+"""The operator runs with CustomResourceDefinitions of other versions."""
 
 import asyncio
 import copy
@@ -12,7 +12,7 @@ import pytest
 
 from tests import versions
 from tests.api.definitions import MERGE, empty, ours, put_definitions
-from tests.api.forgetful import forgetful
+from tests.api.lossy_proxy import lossy_proxy
 from tests.api.objects import changed, collection, item, smallest
 from tests.api.operator import answer, operator
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
@@ -43,7 +43,7 @@ LATER = "later.example.com"
 
 
 def newer() -> list[Json]:
-    """A phase, a field of a status, and one that every result must have: nothing of it is known here."""
+    """Returns definitions with a phase and fields of a status that this version does not know."""
     found = copy.deepcopy(ours())
     for crd in found:
         schema = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]
@@ -55,7 +55,7 @@ def newer() -> list[Json]:
 
 
 def stricter() -> list[Json]:
-    """Each result must have a field that this version does not know."""
+    """Returns definitions in which each result requires a field that this version does not know."""
     found = newer()
     for crd in found:
         spec = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -66,7 +66,7 @@ def stricter() -> list[Json]:
 
 
 def served(crd: Json) -> Json:
-    """What the one version of a definition is."""
+    """Returns the single version of a definition."""
     (version,) = crd["spec"]["versions"]
     found: Json = version
     return found
@@ -80,8 +80,8 @@ def is_there(server: ApiServer, path: str) -> bool:
     return True
 
 
-class Place:
-    """A namespace with a benchmark and an advice that no node can be had for, and what an operator does there."""
+class Installation:
+    """A namespace with a benchmark and an advice for which there are no nodes, and an operator that watches it."""
 
     def __init__(self, server: ApiServer, namespace: str) -> None:
         self.server = server
@@ -96,18 +96,18 @@ class Place:
             server.request("POST", collection(model, namespace), body)
 
     @asynccontextmanager
-    async def operated(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, again: float = 0.1
-    ) -> AsyncIterator["Place"]:
-        """With an operator for which a minute is a second. What fails is tried `again` after so many seconds."""
+    async def with_operator(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, retry_seconds: float = 0.1
+    ) -> AsyncIterator["Installation"]:
+        """Runs an operator whose clock is 60 times as fast, and which retries after `retry_seconds`."""
         began = datetime.now(UTC)
         monkeypatch.setattr(Clock, "now", lambda _: began + 60 * (datetime.now(UTC) - began))
         monkeypatch.setattr(placement, "_RETRY_SECONDS", 0.1)
         monkeypatch.setattr(definitions, "_PERIOD_SECONDS", 0.5)
-        monkeypatch.setattr(advisor, "_ERROR_SECONDS", again)
-        monkeypatch.setattr(reconciler, "_ERROR_SECONDS", (again,))
+        monkeypatch.setattr(advisor, "_ERROR_SECONDS", retry_seconds)
+        monkeypatch.setattr(reconciler, "_ERROR_SECONDS", (retry_seconds,))
         async with (
-            forgetful(self.server) as (_, url),
+            lossy_proxy(self.server) as (_, url),
             operator(url, folder, monkeypatch, self.namespace) as self.port,
         ):
             yield self
@@ -121,15 +121,15 @@ class Place:
         path = f"{self.path(Files, name)}/status?fieldManager={FIELD_MANAGER}&force=true"
         self.server.request("PATCH", path, {**head, "status": status}, {"Content-Type": "application/apply-patch+yaml"})
 
-    async def ask(self, method: str, path: str, *more: Json) -> Json:
-        """Without holding the operator up."""
+    async def request(self, method: str, path: str, *more: Json) -> Json:
+        """Sends a request without blocking the operator's event loop."""
         return await asyncio.to_thread(self.server.request, method, path, *more)
 
     async def replace(self, crds: Iterable[Json]) -> None:
         await asyncio.to_thread(put_definitions, self.server, crds)
 
     async def status(self, model: type[Resource], name: str) -> Json:
-        found: Json = (await self.ask("GET", self.path(model, name))).get("status", {})
+        found: Json = (await self.request("GET", self.path(model, name))).get("status", {})
         return found
 
     async def condition(self) -> tuple[str, str] | None:
@@ -140,14 +140,14 @@ class Place:
         return (await self.status(Files, "files")).get("phase") == phase
 
     async def has_ended(self, run: int) -> bool:
-        """That run of the benchmark."""
+        """Returns whether that run of the benchmark has ended."""
         found = (await self.status(Files, "files")).get("run", {})
         return found.get("number") == run and "completionTime" in found
 
     async def rerun(self) -> None:
-        """Asks for another run of the benchmark."""
+        """Requests another run of the benchmark."""
         change = {"spec": {"runPolicy": {"rerun": "again"}}}
-        await self.ask("PATCH", self.path(Files, "files"), change, MERGE)
+        await self.request("PATCH", self.path(Files, "files"), change, MERGE)
 
     async def is_answered(self) -> bool:
         return bool((await self.status(PlacementAdvice, "advice")).get("conditions"))
@@ -158,24 +158,24 @@ class Place:
     async def is_gone(self, name: str) -> bool:
         return not await asyncio.to_thread(is_there, self.server, self.path(Files, name))
 
-    async def told(self, reason: str) -> int:
-        """How many events say so."""
-        events = (await self.ask("GET", f"/api/v1/namespaces/{self.namespace}/events"))["items"]
+    async def event_count(self, reason: str) -> int:
+        """Returns the number of events with this reason."""
+        events = (await self.request("GET", f"/api/v1/namespaces/{self.namespace}/events"))["items"]
         return sum(event["reason"] == reason for event in events)
 
-    async def is_told(self, reason: str) -> bool:
-        return await self.told(reason) > 0
+    async def has_event(self, reason: str) -> bool:
+        return await self.event_count(reason) > 0
 
-    async def differ(self, reason: str) -> bool:
-        """What /metrics says of definitions."""
-        said = f'tierbench_definitions_differ{{reason="{reason}"}} 1.0'
-        return said in await answer(self.port, "metrics")
+    async def reports_difference(self, reason: str) -> bool:
+        """Returns whether /metrics reports that definitions differ."""
+        sample = f'tierbench_definitions_differ{{reason="{reason}"}} 1.0'
+        return sample in await answer(self.port, "metrics")
 
-    async def is_held(self) -> bool:
+    async def waits_for_definitions(self) -> bool:
         return await self.condition() == ("True", "DefinitionsOlder")
 
     async def refused(self) -> int:
-        """Writes that were not taken."""
+        """Returns the number of writes that the API server rejected."""
         found = re.findall(
             r'tierbench_api_requests_total{code="(?:400|422|500)",method="\w+"} (\d+)',
             await answer(self.port, "metrics"),
@@ -184,15 +184,15 @@ class Place:
 
 
 @pytest.fixture
-def place(server: ApiServer, namespace: str) -> Iterator[Place]:
-    """Where definitions may be replaced."""
-    yield Place(server, namespace)
+def installation(server: ApiServer, namespace: str) -> Iterator[Installation]:
+    """A namespace in which definitions may be replaced."""
+    yield Installation(server, namespace)
     empty(server)
     put_definitions(server, ours())
 
 
-def test_what_v0_1_0_knew_is_still_known_but_for_this() -> None:
-    """What was stored by it, or is sent by its clients, is not lost in silence."""
+def test_all_fields_of_v0_1_0_are_still_known_except_these() -> None:
+    """Fields that v0.1.0 stored, or that its clients send, are not lost silently."""
     earlier = {crd["spec"]["names"]["kind"]: served(crd)["schema"]["openAPIV3Schema"] for crd in versions.definitions()}
     own = {model.KIND.kind: object_schema(model) for model in resource_types()}
     assert tuple(missing_fields(earlier, own)) == (
@@ -207,7 +207,7 @@ def test_what_v0_1_0_knew_is_still_known_but_for_this() -> None:
 
 @pytest.fixture
 def later(server: ApiServer) -> Iterator[str]:
-    """The path of a definition of results that is like ours, in a group of its own."""
+    """Yields the path of a definition that equals ours of results, in a group of its own."""
     crd = custom_resource_definition(BenchmarkResult)
     crd["spec"]["group"] = LATER
     crd["metadata"]["name"] = f"{BenchmarkResult.KIND.plural}.{LATER}"
@@ -215,11 +215,11 @@ def later(server: ApiServer) -> Iterator[str]:
     server.request("POST", CRDS, crd)
     yield path
     server.request("DELETE", path)
-    wait_for(lambda: not is_there(server, path), "the end of the definition")
+    wait_for(lambda: not is_there(server, path), "the removal of the definition")
 
 
-def test_the_next_version_needs_no_webhook_where_schemas_are_equal(server: ApiServer, later: str) -> None:
-    """The way of ADR 0059: served beside, then stored, then alone; a sealed result passes unchanged."""
+def test_a_version_with_an_equal_schema_needs_no_webhook(server: ApiServer, later: str) -> None:
+    """Follows ADR 0059: serve the new version too, store it, then serve it alone. A sealed result does not change."""
     before, after = (
         f"/apis/{LATER}/{version}/namespaces/default/benchmarkresults" for version in ("v1alpha1", "v1beta1")
     )
@@ -242,107 +242,112 @@ def test_the_next_version_needs_no_webhook_where_schemas_are_equal(server: ApiSe
 
 
 @where_v0_1_0_installs
-async def test_runs_wait_for_older_definitions(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    await place.replace(versions.definitions())
-    async with place.operated(tmp_path, monkeypatch) as seen:
-        await eventually(seen.is_held)
-        assert await seen.differ("DefinitionsOlder")
-        assert (await seen.status(Files, "files")).keys() == {"conditions"}
-        message = (await seen.status(Files, "files"))["conditions"][0]["message"]
+async def test_runs_wait_for_older_definitions(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await installation.replace(versions.definitions())
+    async with installation.with_operator(tmp_path, monkeypatch) as running:
+        await eventually(running.waits_for_definitions)
+        assert await running.reports_difference("DefinitionsOlder")
+        assert (await running.status(Files, "files")).keys() == {"conditions"}
+        message = (await running.status(Files, "files"))["conditions"][0]["message"]
         assert "kubectl apply --server-side --force-conflicts -f crds" in message
-        assert not await seen.is_answered()
-        assert await seen.refused() == 0
-        await seen.replace(ours())
-        await eventually(seen.is_answered)
-        await eventually(lambda: seen.has_phase("Failed"))
-        assert await seen.condition() == ("False", "DefinitionsAlike")
-        assert not await seen.differ("DefinitionsOlder")
-        result = await seen.status(BenchmarkResult, RESULT)
+        assert not await running.is_answered()
+        assert await running.refused() == 0
+        await running.replace(ours())
+        await eventually(running.is_answered)
+        await eventually(lambda: running.has_phase("Failed"))
+        assert await running.condition() == ("False", "DefinitionsAlike")
+        assert not await running.reports_difference("DefinitionsOlder")
+        result = await running.status(BenchmarkResult, RESULT)
         assert (result["reason"], result["storedBytes"] > 0) == ("NoSuchNode", True)
-        assert await seen.refused() == 0
+        assert await running.refused() == 0
 
 
 @where_v0_1_0_installs
 async def test_a_run_waits_when_definitions_become_older(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As after `helm rollback` of a release whose operator stays. A rejected write shows it."""
-    async with place.operated(tmp_path, monkeypatch, again=SECONDS) as seen:  # the check comes before the next try
-        await eventually(lambda: seen.has_phase("Failed"))
-        assert (await seen.condition(), await seen.refused()) == (None, 0)
-        whole = await seen.status(BenchmarkResult, RESULT)
+    """A rollback with Helm replaces definitions while the operator runs. A rejected write reveals it."""
+    # The operator checks the definitions before it retries.
+    async with installation.with_operator(tmp_path, monkeypatch, retry_seconds=SECONDS) as running:
+        await eventually(lambda: running.has_phase("Failed"))
+        assert (await running.condition(), await running.refused()) == (None, 0)
+        whole = await running.status(BenchmarkResult, RESULT)
         assert whole["storedBytes"] > 0
-        await seen.replace(versions.definitions())
-        await seen.rerun()
-        await eventually(seen.is_held)
-        refused = await seen.refused()
+        await running.replace(versions.definitions())
+        await running.rerun()
+        await eventually(running.waits_for_definitions)
+        refused = await running.refused()
         assert 0 < refused <= TRIES
-        await seen.replace(ours())
-        await eventually(lambda: seen.has_ended(2))
-        assert await seen.condition() == ("False", "DefinitionsAlike")
-        second = await seen.status(BenchmarkResult, RESULT.replace("r1", "r2"))
+        await running.replace(ours())
+        await eventually(lambda: running.has_ended(2))
+        assert await running.condition() == ("False", "DefinitionsAlike")
+        second = await running.status(BenchmarkResult, RESULT.replace("r1", "r2"))
         assert (second["reason"], second["storedBytes"] > 0) == ("NoSuchNode", True)
-        assert await seen.status(BenchmarkResult, RESULT) == whole
+        assert await running.status(BenchmarkResult, RESULT) == whole
 
 
-async def test_what_a_newer_version_has_stored_is_kept(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_fields_of_a_newer_version_are_kept(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await place.replace(newer())
+    await installation.replace(newer())
     run = {"number": 3, "startTime": "2026-01-01T00:00:00Z", "further": "kept"}
-    paused, under_way = ({"phase": phase, "further": "kept", "run": run} for phase in ("Paused", "Pending"))
-    await place.ask("POST", collection(Files, place.namespace), smallest(Files, "paused"))
-    place.store("paused", paused)
-    place.store("files", under_way)
-    before = await place.ask("GET", place.path(Files, "paused"))
-    async with place.operated(tmp_path, monkeypatch) as seen:
-        await eventually(lambda: seen.has_phase("Failed"))
-        status = await seen.status(Files, "files")
+    paused, unfinished = ({"phase": phase, "further": "kept", "run": run} for phase in ("Paused", "Pending"))
+    await installation.request("POST", collection(Files, installation.namespace), smallest(Files, "paused"))
+    installation.store("paused", paused)
+    installation.store("files", unfinished)
+    before = await installation.request("GET", installation.path(Files, "paused"))
+    async with installation.with_operator(tmp_path, monkeypatch) as running:
+        await eventually(lambda: running.has_phase("Failed"))
+        status = await running.status(Files, "files")
         assert (status["further"], status["run"]["further"], status["run"]["number"]) == ("kept", "kept", 3)
-        assert await seen.condition() is None, "newer definitions have all that is written"
-        await eventually(lambda: seen.is_told("Unreadable"))
-        assert await seen.told("Unreadable") == 1
-        after = await seen.ask("GET", seen.path(Files, "paused"))
+        assert await running.condition() is None, "newer definitions have every field that is written"
+        await eventually(lambda: running.has_event("Unreadable"))
+        assert await running.event_count("Unreadable") == 1
+        after = await running.request("GET", running.path(Files, "paused"))
         assert (after["status"], after["metadata"]["generation"]) == (paused, before["metadata"]["generation"])
-        await seen.rerun()
-        await eventually(lambda: seen.has_ended(4))
-        status = await seen.status(Files, "files")
+        await running.rerun()
+        await eventually(lambda: running.has_ended(4))
+        status = await running.status(Files, "files")
         assert (status["further"], "further" in status["run"]) == ("kept", False)
-        assert await seen.refused() == 0
-        await seen.ask("DELETE", seen.path(Files, "paused"))
-        await eventually(lambda: seen.is_gone("paused"))
+        assert await running.refused() == 0
+        await running.request("DELETE", running.path(Files, "paused"))
+        await eventually(lambda: running.is_gone("paused"))
 
 
-async def test_a_run_whose_results_are_never_taken_ends_and_says_why(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_run_fails_with_a_reason_when_its_results_are_rejected(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await place.replace(stricter())
-    async with place.operated(tmp_path, monkeypatch) as seen:
-        await eventually(lambda: seen.has_phase("Failed"))
-        status = await seen.status(Files, "files")
+    await installation.replace(stricter())
+    async with installation.with_operator(tmp_path, monkeypatch) as running:
+        await eventually(lambda: running.has_phase("Failed"))
+        status = await running.status(Files, "files")
         failed = next(each for each in status["conditions"] if each["type"] == "Failed")
         assert (failed["status"], failed["reason"]) == ("True", "ResultRefused")
         assert "spec.further: Required value" in failed["message"]
         assert "upgrade both" in failed["message"]
-        assert await seen.refused() == TRIES + 1
+        assert await running.refused() == TRIES + 1
 
 
-async def test_a_status_that_is_never_taken_is_left_alone_and_taken_up_again(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_rejected_status_is_not_retried_until_the_definitions_change(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stricter_status = ours()
     for crd in stricter_status:
         properties = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]
         if "progress" in properties and "run" in properties:
             properties["progress"]["pattern"] = "^never$"
-    await place.replace(stricter_status)
-    async with place.operated(tmp_path, monkeypatch) as seen:
-        await eventually(lambda: seen.is_told("StatusRefused"))
-        refused = await seen.refused()
+    await installation.replace(stricter_status)
+    async with installation.with_operator(tmp_path, monkeypatch) as running:
+        await eventually(lambda: running.has_event("StatusRefused"))
+        refused = await running.refused()
         assert refused == TRIES
-        await seen.ask("POST", collection(NodeClass), smallest(NodeClass, "user"))  # every loop looks again
-        await eventually(lambda: seen.class_is_known("user"))
-        assert (await seen.refused(), await seen.told("StatusRefused")) == (refused, 1)
-        await seen.replace(ours())
-        await seen.rerun()
-        await eventually(lambda: seen.has_phase("Failed"))
+        await running.request(
+            "POST", collection(NodeClass), smallest(NodeClass, "user")
+        )  # every controller reconciles again
+        await eventually(lambda: running.class_is_known("user"))
+        assert (await running.refused(), await running.event_count("StatusRefused")) == (refused, 1)
+        await running.replace(ours())
+        await running.rerun()
+        await eventually(lambda: running.has_phase("Failed"))

@@ -1,11 +1,11 @@
-"""The operator, behind an API server that forgets to tell it of deletions."""
+"""The operator recovers from deletions that its watches missed."""
 
 import asyncio
 from pathlib import Path
 
 import pytest
 
-from tests.api.forgetful import forgetful
+from tests.api.lossy_proxy import lossy_proxy
 from tests.api.objects import collection, item, smallest
 from tests.api.operator import answer, answers, operator
 from tests.api.server import ApiServer, Json
@@ -20,36 +20,36 @@ CLASSES = collection(NodeClass)
 NODES = "/api/v1/nodes"
 
 
-async def test_lost_deletions_are_made_up_for(
+async def test_missed_deletions_are_recovered(
     server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A node that was removed stayed Ready and was assigned, and a deleted benchmark's alert kept firing."""
+    """A removed node was Ready and assigned for too long, and the alert of a deleted benchmark kept firing."""
 
     async def ask(method: str, path: str, body: Json | None = None) -> Json:
         return await asyncio.to_thread(server.request, method, path, body)
 
     async def ready_nodes() -> int:
-        found: int = (await ask("GET", f"{CLASSES}/forgotten")).get("status", {}).get("readyNodes", -1)
+        found: int = (await ask("GET", f"{CLASSES}/kept-class")).get("status", {}).get("readyNodes", -1)
         return found
 
     async def counted(nodes: int) -> bool:
         return await ready_nodes() == nodes
 
-    async def told_of(name: str) -> bool:
+    async def is_exported(name: str) -> bool:
         return f'benchmark="{name}"' in await answer(port, "metrics")
 
-    node = {"metadata": {"name": "removed", "labels": {"hw": "forgotten"}}}
-    chosen = {"nodeSelector": {"matchLabels": {"hw": "forgotten"}}}
+    node = {"metadata": {"name": "removed", "labels": {"hw": "kept-class"}}}
+    chosen = {"nodeSelector": {"matchLabels": {"hw": "kept-class"}}}
     await ask("POST", NODES, node)
     ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     await ask("PUT", f"{NODES}/removed/status", {**node, "status": {"conditions": [ready]}})
-    for name in ("forgotten", "removed-class"):
+    for name in ("kept-class", "removed-class"):
         await ask("POST", CLASSES, {**smallest(NodeClass, name), "spec": chosen})
     for model, name in ((FileTransferBenchmark, "removed-files"), (PlacementAdvice, "removed-advice")):
         await ask("POST", collection(model, namespace), smallest(model, name))
-    async with forgetful(server) as (proxy, url), operator(url, tmp_path, monkeypatch, namespace) as port:
+    async with lossy_proxy(server) as (proxy, url), operator(url, tmp_path, monkeypatch, namespace) as port:
         await eventually(lambda: counted(1))
-        await eventually(lambda: told_of("removed-files"))
+        await eventually(lambda: is_exported("removed-files"))
         doomed = {
             f"{NODES}/removed",
             f"{CLASSES}/removed-class",
@@ -61,20 +61,20 @@ async def test_lost_deletions_are_made_up_for(
             return proxy.watched >= {path.rpartition("/")[0] for path in doomed}
 
         await eventually(watched)
-        proxy.forgetting = True
+        proxy.dropping = True
         for path in doomed:
             await ask("DELETE", path)
 
-        async def forgotten() -> bool:
-            return proxy.forgotten >= {path.rpartition("/")[2] for path in doomed}
+        async def are_dropped() -> bool:
+            return proxy.dropped >= {path.rpartition("/")[2] for path in doomed}
 
-        await eventually(forgotten)
-        assert (await ready_nodes(), await told_of("removed-files")) == (1, True)
+        await eventually(are_dropped)
+        assert (await ready_nodes(), await is_exported("removed-files")) == (1, True)
         proxy.expire()
         await eventually(lambda: counted(0))
 
-        async def told_no_more() -> bool:
-            return not await told_of("removed-files")
+        async def is_no_longer_exported() -> bool:
+            return not await is_exported("removed-files")
 
-        await eventually(told_no_more)
+        await eventually(is_no_longer_exported)
         assert await answers(port, "healthz")

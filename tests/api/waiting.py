@@ -1,4 +1,4 @@
-"""Waiting for what another process does. The bound only catches a hang: it is the same for everything."""
+"""Waits for another process. The only purpose of the time limit is to catch a hang."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def wait_for(look: Callable[[], T], what: str) -> T:
-    """What a look gives once it gives something. Raises ClusterError that names `what`."""
+    """Returns the first true result of `look`. Raises ClusterError that names `what`."""
     found: list[T] = []
 
     def is_there() -> bool:
@@ -26,7 +26,7 @@ def wait_for(look: Callable[[], T], what: str) -> T:
 
 
 async def eventually(holds: Callable[[], Awaitable[bool]]) -> None:
-    """The same in a test that runs the operator itself, which continues meanwhile."""
+    """Waits until `holds` returns true, while the operator runs in the same event loop."""
     async with asyncio.timeout(SECONDS):
-        while not await holds():  # noqa: ASYNC110 (what is asked is of another process)
+        while not await holds():  # noqa: ASYNC110 (the state of another process is polled)
             await asyncio.sleep(0.1)
