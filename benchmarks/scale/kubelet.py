@@ -1,4 +1,4 @@
-"""Stands in for the kubelets of simulated nodes where kwok says nothing: what a client prints, and how it ends."""
+"""Replays clients on simulated nodes: kwok runs their pods, but gives no logs and no end."""
 
 import asyncio
 import time
@@ -12,14 +12,17 @@ from tierbench.workloads.plan import ScheduledTrial
 
 PORT: Final = 10250
 SIMULATED: Final = "sim-"
-"""What the names of simulated nodes begin with."""
+"""The prefix of the names of simulated nodes."""
 CLIENTS: Final = f"{LABEL_ROLE}={ROLE_CLIENT}"
 
 
 @dataclass
 class Seen:
-    """When what happened, by the monotonic clock: trials by namespace, benchmark, case and number, once all parts have
-    printed them; and of pods by namespace, benchmark and first case that they appeared and ended."""
+    """Times of the monotonic clock.
+
+    `printed` has the end of each trial, by namespace, benchmark, case and number. `appeared` and `ended` have pods, by
+    namespace, benchmark and first case.
+    """
 
     printed: dict[tuple[str, str, int, int], float] = field(default_factory=dict)
     appeared: dict[tuple[str, str, int], float] = field(default_factory=dict)
@@ -27,7 +30,7 @@ class Seen:
 
 
 class Kubelet(Player):
-    """Plays every client on simulated nodes: a trial takes `pace` seconds. None begins unless `go` is set."""
+    """Replays every client on simulated nodes. A trial takes `pace` seconds, and starts only while `go` is set."""
 
     def __init__(self, kube: Kube) -> None:
         super().__init__(kube, SIMULATED)
@@ -36,9 +39,9 @@ class Kubelet(Player):
         self.go.set()
         self.seen = Seen()
 
-    def see(self, pod: Pod, *, deleted: bool) -> None:
+    def observe(self, pod: Pod, *, deleted: bool) -> None:
         self.seen.appeared.setdefault(_case(Client.of(pod)), time.monotonic())
-        super().see(pod, deleted=deleted)
+        super().observe(pod, deleted=deleted)
 
     async def may_begin(self, client: Client, scheduled: ScheduledTrial) -> None:
         await self.go.wait()

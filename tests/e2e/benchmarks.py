@@ -130,7 +130,7 @@ class Running:
         """One condition."""
         return next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
 
-    def wait_for_story(self, *words: str) -> str:
+    def wait_for_description(self, *words: str) -> str:
         """What `kubectl describe` says, once all these words are in it: events come after the status."""
 
         def told() -> str:

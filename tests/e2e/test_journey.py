@@ -41,13 +41,13 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     written = running.results[0]["status"]
     assert ("Yes" if written["valid"] else written["invalid"][0]["reason"]) in row
     assert written["valid"] == (not written.get("invalid"))  # a busy machine may spoil it, and then it says by what
-    running.wait_for_story("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured")
+    running.wait_for_description("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured")
 
     answer = advised(kubectl, "ShownBetter", "CouldGoEitherWay", "PerhapsWithinMargin", "EqualWithinMargin")
     assert {item["name"]: item["trials"] for item in answer["ranking"]} == {"cloud": 3, "jetson-nano": 3}
     assert {note["reason"] for note in answer["caveats"]} >= {"OneNode"}
     if answer["best"]:
-        Running(kubectl, "files", "placementadvice").wait_for_story("BestChanged")
+        Running(kubectl, "files", "placementadvice").wait_for_description("BestChanged")
 
     first = running.results[0]
     assert [result["spec"]["alternation"]["cases"] for result in running.results] == [[1, 3], [2, 4], [1, 3], [2, 4]]

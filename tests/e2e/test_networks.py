@@ -163,7 +163,7 @@ def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: 
     (result,) = running.results
     assert [trial["trial"] for trial in result["status"]["trials"]] == [1]
     assert [note["reason"] for note in result["status"]["invalid"]] == ["TrialsMissing"]
-    running.wait_for_story("PingNotPermitted", "allow the sysctl net.ipv4.ping_group_range")
+    running.wait_for_description("PingNotPermitted", "allow the sysctl net.ipv4.ping_group_range")
 
 
 def at_once(**spec: Any) -> dict[str, Any]:
@@ -238,7 +238,7 @@ def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster:
     assert kept["bitsPerSecond"] > 0
     assert lost["failure"]["reason"] == "ClientLost"
     assert (whole["outcome"], len(whole["network"]["shares"])) == ("Completed", 2)
-    story = running.wait_for_story("A new client continues with trial 2")
+    story = running.wait_for_description("A new client continues with trial 2")
     assert story.count("A new client continues with trial 2") == 1, story
     assert result["status"]["counts"]["interruptions"] == 1
     assert_nothing_left(running)

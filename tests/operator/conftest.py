@@ -1,10 +1,10 @@
-"""Two places for each test: a scripted control plane, and the built-in cluster in the release tier."""
+"""Each test runs at two sites: a scripted control plane, and in the release tier the built-in cluster."""
 
 from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import cluster, environment, release  # noqa: F401 (fixtures of the place "cluster")
+from tests.e2e.conftest import cluster, environment, release  # noqa: F401 (fixtures of the site "cluster")
 from tests.e2e.kubectl import Kubectl
 from tests.operator.on_cluster import OnCluster
 from tests.operator.scripted import Scripted, scripted
@@ -13,7 +13,7 @@ from tests.operator.site import Site
 
 @pytest.fixture(scope="session")
 def scripted_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted]:
-    """The control plane of all tests that run there."""
+    """The control plane that all tests of this site share."""
     with scripted(tmp_path_factory.mktemp("operator")) as site:
         yield site
 
@@ -26,7 +26,7 @@ def scripted_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scripted
     ],
 )
 def site(request: pytest.FixtureRequest) -> Site:
-    """Where the test runs."""
+    """The site where the test runs."""
     if request.param == "cluster":
         return OnCluster(request.getfixturevalue("cluster"), request.getfixturevalue("release"))
     found: Site = request.getfixturevalue("scripted_site")
@@ -35,6 +35,6 @@ def site(request: pytest.FixtureRequest) -> Site:
 
 @pytest.fixture
 def kubectl(site: Site, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
-    """kubectl in a namespace of the test's own."""
+    """A kubectl in a namespace of its own for each test."""
     with site.namespace(request.node.originalname.removeprefix("test_")) as kubectl:
         yield kubectl

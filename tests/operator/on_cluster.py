@@ -1,4 +1,4 @@
-"""The built-in cluster of tests/e2e as a place for the operator's tests: real kubelets, real containers."""
+"""Runs the operator's tests on the built-in cluster of tests/e2e, with real kubelets and containers."""
 
 import os
 import signal
@@ -23,19 +23,19 @@ _LINK, _DISK = "650mbit", 40 * 2**20
 
 @dataclass(frozen=True)
 class OnCluster(Site):
-    """A cluster, and the release there."""
+    """A built-in cluster with a release of the chart."""
 
     cluster: Cluster
     release: Release
 
     @contextmanager
-    def starting(self, running: Running, body: Json) -> Iterator[None]:
+    def starting_server(self, running: Running, body: Json) -> Iterator[None]:
         running.kubectl.apply(body)
         running.wait_for_pod("server", running=False)
         yield
 
     @contextmanager
-    def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
+    def holding_clients(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
         def is_open() -> bool:
             return any(one.number >= trial for one in open_trials(running, self.cluster))
 
@@ -50,14 +50,14 @@ class OnCluster(Site):
         self,
         running: Running,
         body: Json,
-        harm: Callable[[], object],
+        fault: Callable[[], object],
         *,
         trial: int = 1,
         phases: tuple[str, ...] = ("Complete",),
     ) -> None:
         with self.slow(running):
             running.kubectl.apply(body)
-            strike(running, self.cluster, harm, trial=trial, phases=phases)
+            strike(running, self.cluster, fault, trial=trial, phases=phases)
 
     def steps(self, running: Running, body: Json) -> Iterator[str]:
         running.kubectl.apply(body)
@@ -79,15 +79,16 @@ class OnCluster(Site):
         return self.release.pids(self.cluster, pod)
 
     def kill(self, pod: str | None = None) -> None:
-        self.lose(pod or self.release.pod)
+        self.kill_and_delete(pod or self.release.pod)
 
-    def lose(self, pod: str) -> None:
+    def kill_and_delete(self, pod: str) -> None:
         self.release.kill(self.cluster, pod)
 
     @contextmanager
     def cut_off(self, pod: str) -> Iterator[None]:
         processes = self.cluster.pod_processes(self.release.kubectl.namespace, pod)
-        pause = next(process.pid for process in processes if process.name == "pause")  # outlives the operator
+        # The operator may end, but not the pause process.
+        pause = next(process.pid for process in processes if process.name == "pause")
         network = ["nsenter", "--net", f"--target={pause}", "iptables"]
         subprocess.run([*network, "--insert", "OUTPUT", "--jump", "DROP"], check=True)
         try:
@@ -114,8 +115,8 @@ class OnCluster(Site):
         logs = self.cluster.node(pod["spec"]["nodeName"]).folder / "root" / "var" / "log" / "pods"
         (log,) = logs.glob(f"*_{pod['metadata']['uid']}/client/*.log")
         lines = log.read_bytes().splitlines(keepends=True)
-        began = [number for number, line in enumerate(lines, start=1) if b'"TrialStarted"' in line]
-        os.truncate(log, sum(map(len, lines[: began[trials]])) + 10)
+        starts = [number for number, line in enumerate(lines, start=1) if b'"TrialStarted"' in line]
+        os.truncate(log, sum(map(len, lines[: starts[trials]])) + 10)
 
     @contextmanager
     def without_api_server(self) -> Iterator[None]:
@@ -139,11 +140,11 @@ class OnCluster(Site):
 
     @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
-        """The jetson has the faster link, and a slow disk, from which comes what its memory does not hold."""
+        """The link of jetson-1 is faster, but its disk is slow. Large files do not fit into its page cache."""
         with self.cluster.link("cloud-1", _LINK), _slow_disk(self.cluster, "jetson-1"):
             yield
 
-    def bring_earlier_images(self) -> None:
+    def load_earlier_images(self) -> None:
         self.cluster.load(versions.images("operator", "client", "nginx"))
 
     def metrics_address(self) -> str:
@@ -153,14 +154,14 @@ class OnCluster(Site):
 
 @contextmanager
 def _slow_disk(cluster: Cluster, name: str) -> Iterator[None]:
-    """Holds a node's containers to _DISK bytes a second, those to come included."""
+    """Limits reads of a node's containers to _DISK bytes per second, and those of new containers, too."""
     node, done = cluster.node(name), threading.Event()
 
-    def hold() -> None:
+    def throttle() -> None:
         while not done.wait(0.2):
             cluster.cgroups.throttle(name, node.disk, _DISK)
 
-    thread = threading.Thread(target=hold)
+    thread = threading.Thread(target=throttle)
     thread.start()
     try:
         yield

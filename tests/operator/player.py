@@ -1,4 +1,4 @@
-"""Plays what clients in pods print, line by line, and how they end; serves their logs as kubelets do."""
+"""Replays the output of clients line by line, reports how they end, and serves their logs as kubelets do."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
-from tests.operator.recorded import Script
+from tests.operator.recorded import Replay
 from tierbench.controller.credentials import certificates
 from tierbench.kube.client import Kube
 from tierbench.kube.clock import format_time
@@ -24,7 +24,7 @@ from tierbench.metrics.server import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import ScheduledTrial
 
-_AGAIN_SECONDS = 0.2
+_RETRY_SECONDS = 0.2
 _logger = logging.getLogger(__name__)
 Pod = Mapping[str, Any]
 Name = tuple[str, str]
@@ -33,7 +33,7 @@ Name = tuple[str, str]
 
 @dataclass(frozen=True)
 class Client:
-    """Whose a client's pod is. `case` is the first of those that it measures."""
+    """The benchmark of a client's pod. `case` is the first case that it measures."""
 
     namespace: str
     benchmark: str
@@ -42,7 +42,7 @@ class Client:
 
     @classmethod
     def of(cls, pod: Pod) -> "Client":
-        """That of a pod."""
+        """Returns the client to which a pod belongs."""
         labels = pod["metadata"]["labels"]
         benchmark, case, attempt = labels[LABEL_BENCHMARK], labels[LABEL_CASE], labels[LABEL_ATTEMPT]
         return cls(pod["metadata"]["namespace"], benchmark, int(case), int(attempt))
@@ -50,7 +50,7 @@ class Client:
 
 @dataclass
 class Log:
-    """What a pod has printed so far."""
+    """The output of a pod so far."""
 
     lines: list[bytes] = field(default_factory=list)
     ended: bool = False
@@ -62,7 +62,7 @@ class Log:
         self._wake()
 
     def end(self) -> None:
-        """No more lines come."""
+        """Marks the log as complete."""
         self.ended = True
         self._wake()
 
@@ -71,7 +71,7 @@ class Log:
         self._changed = asyncio.Event()
 
     async def send(self, response: web.StreamResponse, *, follow: bool) -> None:
-        """Sends it, followed until it ends."""
+        """Writes the lines to a response. If `follow` is true, waits for more until the log is complete."""
         sent = 0
         while True:
             ended, changed = self.ended, self._changed
@@ -85,12 +85,12 @@ class Log:
 
 
 class Player:
-    """Plays every client that runs on nodes whose names begin with `nodes`. Parts of one client keep step."""
+    """Replays every client on nodes whose names begin with `nodes`. The parts of one client run in lockstep."""
 
     def __init__(self, kube: Kube, nodes: str = "") -> None:
         self.kube = kube
         self.following = 0
-        """How many logs are followed."""
+        """The number of logs that are being followed."""
         self.logs: dict[Name, Log] = {}
         self._nodes = nodes
         self._plays: dict[Name, asyncio.Task[None]] = {}
@@ -100,20 +100,22 @@ class Player:
         """Returns when a client may begin a trial."""
 
     async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
-        """Returns when it may end it."""
+        """Returns when a client may end a trial."""
 
     def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
-        """How long a trial takes by the client's clock; 0 for as long as was recorded."""
+        """Returns the duration of a trial by the client's clock, or 0 for the recorded duration."""
         return 0
 
     async def run(self, labels: str) -> None:
-        """Watches the pods that bear the labels, for ever."""
-        async for news in list_and_watch(self.kube, PODS, None, {"labelSelector": labels} if labels else {}):
-            if isinstance(news, WatchEvent) and news.item["spec"].get("nodeName", self._nodes).startswith(self._nodes):
-                self.see(news.item, deleted=news.deleted)
+        """Watches the pods with these labels until it is cancelled."""
+        async for event in list_and_watch(self.kube, PODS, None, {"labelSelector": labels} if labels else {}):
+            if isinstance(event, WatchEvent):
+                node: str = event.item["spec"].get("nodeName", self._nodes)
+                if node.startswith(self._nodes):
+                    self.observe(event.item, deleted=event.deleted)
 
-    def see(self, pod: Pod, *, deleted: bool) -> None:
-        """Takes in a pod as the watch shows it."""
+    def observe(self, pod: Pod, *, deleted: bool) -> None:
+        """Starts or stops a replay for a pod that the watch has shown."""
         name = (pod["metadata"]["namespace"], pod["metadata"]["name"])
         if deleted:
             if log := self.logs.pop(name, None):
@@ -126,25 +128,25 @@ class Player:
 
     async def _play(self, pod: Pod, log: Log) -> None:
         container = next(item for item in pod["spec"]["containers"] if item["name"] == CLIENT)
-        script, client = Script(container["args"]), Client.of(pod)
-        together = (client.namespace, client.benchmark, script.barrier)
-        barrier = self._barriers.setdefault(together, asyncio.Barrier(script.parts))
-        for scheduled in script.schedule:
+        replay, client = Replay(container["args"]), Client.of(pod)
+        group = (client.namespace, client.benchmark, replay.barrier)
+        barrier = self._barriers.setdefault(group, asyncio.Barrier(replay.parts))
+        for scheduled in replay.schedule:
             await self.may_begin(client, scheduled)
             await barrier.wait()
-            log.print(script.begin(scheduled, datetime.now(UTC)))
+            log.print(replay.begin(scheduled, datetime.now(UTC)))
             await self.may_end(client, scheduled)
-            log.print(script.end(scheduled, datetime.now(UTC), self.nanoseconds(client, scheduled)))
+            log.print(replay.end(scheduled, datetime.now(UTC), self.nanoseconds(client, scheduled)))
         log.end()
-        await self.end(pod, 0, script.seal)
+        await self.end(pod, 0, replay.seal)
 
     async def end(self, pod: Pod, exit_code: int, message: str) -> None:
-        """As a kubelet reports that the only container of a pod has ended."""
-        now, good = format_time(datetime.now(UTC)), exit_code == 0
+        """Reports, as a kubelet does, that the only container of a pod has ended."""
+        now, succeeded = format_time(datetime.now(UTC)), exit_code == 0
         (status,) = pod["status"]["containerStatuses"]
         ended = {
             "exitCode": exit_code,
-            "reason": "Completed" if good else "Error",
+            "reason": "Completed" if succeeded else "Error",
             "startedAt": status["state"]["running"]["startedAt"],
             "finishedAt": now,
             "message": message,
@@ -154,11 +156,11 @@ class Player:
             for name in ("Ready", "ContainersReady")
         ]
         containers = [{**status, "ready": False, "started": False, "state": {"terminated": ended}}]
-        phase = "Succeeded" if good else "Failed"
+        phase = "Succeeded" if succeeded else "Failed"
         await self.report(pod, {"phase": phase, "conditions": conditions, "containerStatuses": containers})
 
     async def report(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """Changes a pod's status, unless the pod is gone; tries again while the API server is away."""
+        """Changes a pod's status, unless the pod is gone. Retries while the API server is down."""
         path = PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"], "status")
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         patch = partial(self.kube.request, "PATCH", path, content_type="application/strategic-merge-patch+json")
@@ -168,13 +170,13 @@ class Player:
             except (NotFoundError, ConflictError):
                 return
             except (aiohttp.ClientError, TimeoutError):
-                await asyncio.sleep(_AGAIN_SECONDS)
+                await asyncio.sleep(_RETRY_SECONDS)
             else:
                 return
 
     @asynccontextmanager
     async def serving(self, address: str, port: int) -> AsyncIterator[None]:
-        """Serves logs at the address, as kubelets do."""
+        """Serves logs at this address, as kubelets do."""
         app = web.Application()
         app.add_routes([web.get("/containerLogs/{namespace}/{pod}/{container}", self._answer)])
         runner, made = web.AppRunner(app, access_log=None, shutdown_timeout=0.1), certificates("kubelet")
@@ -196,7 +198,7 @@ class Player:
         follow = request.query.get("follow") == "true"
         self.following += follow
         try:
-            with contextlib.suppress(ConnectionResetError):  # its reader has gone
+            with contextlib.suppress(ConnectionResetError):  # the reader has closed the connection
                 await log.send(response, follow=follow)
         finally:
             self.following -= follow
@@ -204,18 +206,18 @@ class Player:
 
 
 def is_client(pod: Pod) -> bool:
-    """Whether a pod is a benchmark's client."""
+    """Returns whether a pod is a benchmark's client."""
     labels: Mapping[str, str] = pod["metadata"].get("labels", {})
     return labels.get(LABEL_ROLE) == ROLE_CLIENT and LABEL_BENCHMARK in labels
 
 
 def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """A task; what it fails with is logged."""
+    """Starts a task, and logs the error that ends it."""
 
-    def look(task: asyncio.Task[None]) -> None:
+    def log_error(task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()):
-            _logger.error("A pod is no longer played", exc_info=error)
+            _logger.error("The task of a pod failed", exc_info=error)
 
     task = asyncio.create_task(work)
-    task.add_done_callback(look)
+    task.add_done_callback(log_error)
     return task

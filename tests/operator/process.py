@@ -1,4 +1,4 @@
-"""The operator as a process on this machine, with the environment and the rights that the chart gives it."""
+"""Runs the operator as a process on this machine, with the environment and the permissions that the chart gives it."""
 
 import json
 import os
@@ -16,15 +16,16 @@ from tests.api.server import ApiServer, Json
 from tests.ports import free_ports
 
 _PROGRAM = "from tierbench.controller.main import main; main()"
-HERE = str(Path(__file__).parents[2] / "operator" / "src")
-"""The modules of this version."""
+OWN_MODULES = str(Path(__file__).parents[2] / "operator" / "src")
+"""The path of this version's modules."""
 _GRACE_SECONDS = 5
 
 
 class Operator:
-    """The program of an operator's pod, as the pod's account. What it prints is added to operator.log in `folder`.
+    """The process of an operator's pod, with the token of its service account.
 
-    It asks the API server at `url`. Its modules, as this version or another has them, are in `path`.
+    Its output is added to operator.log in `folder`. It connects to the API server at `url`, and imports modules from
+    `path`.
     """
 
     def __init__(
@@ -35,7 +36,7 @@ class Operator:
         pod: Mapping[str, Any],
         changed: Mapping[str, str],
         url: str,
-        path: str = HERE,
+        path: str = OWN_MODULES,
     ) -> None:
         kubeconfig = json.loads(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"]["token"] = token
@@ -45,35 +46,35 @@ class Operator:
         (container,) = pod["containers"]
         (self.port,) = free_ports(1)
         given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
-        place = {
+        local = {
             "KUBECONFIG": str(own),
             "TIERBENCH_HTTP_PORT": str(self.port),
             "PYTHONPATH": path,
         }
         command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]
         with self.log.open("ab") as output:
-            environment = {**os.environ, **given, **changed, **place}
+            environment = {**os.environ, **given, **changed, **local}
             self.process = subprocess.Popen(command, env=environment, stdout=output, stderr=subprocess.STDOUT)
 
     def readiness(self) -> str:
-        """What /readyz says."""
-        return self._ask()[1]
+        """Returns the text of /readyz."""
+        return self._readyz()[1]
 
     def is_ready(self) -> bool:
-        """Whether it leads, or stands by."""
-        return self._ask()[0] == HTTPStatus.OK
+        """Returns whether the operator leads or is on standby."""
+        return self._readyz()[0] == HTTPStatus.OK
 
     def end(self) -> None:
-        """Ends it, as a kubelet ends a container."""
+        """Stops the operator as a kubelet stops a container."""
         self.process.terminate()
         try:
             self.process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:  # it is stopped, or hangs
+        except subprocess.TimeoutExpired:  # the process is stopped, or hangs
             self.process.kill()
             self.process.wait()
 
-    def _ask(self) -> tuple[int, str]:
-        """Status and text; neither of a process that does not answer."""
+    def _readyz(self) -> tuple[int, str]:
+        """Returns status and text of /readyz, or 0 and no text if the process does not respond."""
         try:
             with urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
                 return answer.status, answer.read().decode()
@@ -84,7 +85,7 @@ class Operator:
 
 
 def token_of(server: ApiServer, namespace: str, pod: Mapping[str, Any]) -> str:
-    """One of a pod's account."""
+    """Returns a token of the pod's service account."""
     path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{pod['serviceAccountName']}/token"
     token: str = server.request("POST", path, {"spec": {}})["status"]["token"]
     return token
@@ -92,7 +93,7 @@ def token_of(server: ApiServer, namespace: str, pod: Mapping[str, Any]) -> str:
 
 @contextmanager
 def operator(server: ApiServer, folder: Path, deployment: Json, **changed: str) -> Iterator[Operator]:
-    """The operator of a release's Deployment; it ends with the block."""
+    """Yields the operator of a release's Deployment, and kills it at the end of the block."""
     pod = deployment["spec"]["template"]["spec"]
     token = token_of(server, deployment["metadata"]["namespace"], pod)
     running = Operator(server, folder, token, pod, changed, server.url)

@@ -1,7 +1,7 @@
-"""Real runs, as benchmarks.scale.record has kept them, and what simulated clients print of them.
+"""Reads the runs that benchmarks.scale.record recorded, and replays the output of their clients.
 
-A client's pod prints the trials that its arguments name: of each the line that a real client printed, with the numbers
-of its own case and trial, and the time. Its seal is that of these lines.
+A replay prints the lines of a real client for the trials that the pod's arguments name. It changes case, trial, time
+and size to those of the pod. The seal fits these lines.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ _FROM_DISK = {
     "processCpuNanoseconds": 10_000_000,
     "cpuLimitMillicores": 1000,
 }
-"""What a server says besides of a trial that waits for its disk."""
+"""Fields of a server's sample for a trial that waits for the disk."""
 
 Object = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Client:
-    """What one pod of a client printed, and what it left."""
+    """The output of one pod of a client, and its seal."""
 
     trials: tuple[Object, ...]
     started: Object
@@ -42,7 +42,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Recorded:
-    """A run: its benchmark and results as they were in the end, and its client, pod by pod."""
+    """A recorded run: its benchmark and results at the end, and the pods of its client."""
 
     benchmark: Object
     results: tuple[Object, ...]
@@ -51,7 +51,7 @@ class Recorded:
 
 @cache
 def recorded(name: str) -> Recorded:
-    """The run of this name."""
+    """Returns the run with this name."""
     found = json.loads((FOLDER / f"{name}.json").read_text())
     return Recorded(found["benchmark"], tuple(found["results"]), tuple(map(_client, found["clients"])))
 
@@ -63,8 +63,8 @@ def _client(found: Object) -> Client:
     return Client(trials, started, json.loads(found["termination"]))
 
 
-class Script:
-    """What one pod prints, line by line, and the seal that it leaves."""
+class Replay:
+    """The output of one pod, line by line, and its seal."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         engine, *flags = arguments
@@ -79,20 +79,20 @@ class Script:
         self._digest = hashlib.sha256()
 
     def begin(self, scheduled: ScheduledTrial, now: datetime) -> bytes:
-        """The line that a trial begins with."""
+        """Returns the line that starts a trial."""
         own = {"case": scheduled.case, "trial": scheduled.trial, "time": format_micro_time(now)}
         return _line({**self._client.started, **own})
 
     def end(self, scheduled: ScheduledTrial, now: datetime, nanoseconds: int = 0) -> bytes:
-        """The line that it ends with. It took as long as was recorded, or `nanoseconds`."""
+        """Returns the line that ends a trial. It duration `nanoseconds`, or as long as in the recording."""
         trials = self._client.trials
         trial = self._fitted(trials[(scheduled.trial - 1) % len(trials)])
-        took = nanoseconds or trial["durationNanoseconds"]
+        duration = nanoseconds or trial["durationNanoseconds"]
         own = {
             "case": scheduled.case,
             "trial": scheduled.trial,
             "startTime": format_micro_time(now),
-            "durationNanoseconds": took,
+            "durationNanoseconds": duration,
         }
         line = _line({**trial, **own})
         self._printed += 1
@@ -100,7 +100,7 @@ class Script:
         return line
 
     def _fitted(self, trial: Object) -> Object:
-        """A file of the size that was asked for, from memory or from the disk; the ways that were asked for."""
+        """Returns the trial with the given file size, cache state and directions."""
         if "transfer" in trial and "size" in self._options:
             size = int(self._options["size"])
             cold = self._options.get("cache-state") == "Cold"
@@ -114,7 +114,7 @@ class Script:
 
     @property
     def seal(self) -> str:
-        """The termination message, of all that was printed."""
+        """Returns the termination message for all printed lines."""
         return json.dumps({**self._client.seal, "trials": self._printed, "sha256": self._digest.hexdigest()})
 
 
@@ -123,7 +123,7 @@ def _line(body: Mapping[str, Any]) -> bytes:
 
 
 def _schedule(trials: str) -> Iterator[ScheduledTrial]:
-    """Of cases and trials as they come; an earlier version has one case, and names the first and the last trial."""
+    """Yields the trials in their order. Version 0.1.0 measures one case, and gives the first and the last trial."""
     if ":" in trials:
         for scheduled in trials.split(","):
             case, trial = map(int, scheduled.split(":"))
@@ -135,7 +135,7 @@ def _schedule(trials: str) -> Iterator[ScheduledTrial]:
 
 
 def _name(engine: str, options: Mapping[str, str]) -> str:
-    """The run in which such a client was recorded."""
+    """Returns the name of the run in which such a client was recorded."""
     match engine:
         case "download":
             return "files"

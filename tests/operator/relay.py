@@ -1,30 +1,30 @@
-"""A way to the API server that can be cut: what is sent then arrives neither now nor later."""
+"""A relay to the API server that can be cut. Data sent meanwhile never arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-_PIECE = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 
 class Relay:
-    """Passes connections on to `url`, unless it is cut."""
+    """Relays connections to `url`, unless it is cut."""
 
     def __init__(self, url: str) -> None:
         self._target = urlsplit(url)
-        self._whole = asyncio.Event()
-        self._whole.set()
+        self._connected = asyncio.Event()
+        self._connected.set()
         self.url = ""
-        """Where it listens."""
+        """The address at which it listens."""
 
     def cut(self) -> None:
-        """From now on nothing passes."""
-        self._whole.clear()
+        """Stops relaying data."""
+        self._connected.clear()
 
     def join(self) -> None:
-        """New connections pass again, and what comes next in those that are still open."""
-        self._whole.set()
+        """Relays new connections again, and further data of those that are still open."""
+        self._connected.set()
 
     @asynccontextmanager
     async def listening(self) -> AsyncIterator[None]:
@@ -35,26 +35,26 @@ class Relay:
             yield
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._whole.wait()
+        await self._connected.wait()
         writers = [writer]
         try:
-            answers, asks = await asyncio.open_connection(self._target.hostname, self._target.port)
-            writers.append(asks)
-            await asyncio.gather(self._pass(reader, asks, writer), self._pass(answers, writer, writer))
+            responses, requests = await asyncio.open_connection(self._target.hostname, self._target.port)
+            writers.append(requests)
+            await asyncio.gather(self._pass(reader, requests, writer), self._pass(responses, writer, writer))
         except OSError:
             return
         finally:
-            for one in writers:
-                one.transport.abort()
+            for opened in writers:
+                opened.transport.abort()
 
     async def _pass(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, client: asyncio.StreamWriter
     ) -> None:
-        """What a client sent that has gone meanwhile is lost with it."""
-        while piece := await source.read(_PIECE):
-            await self._whole.wait()
+        """Relays data in opened direction. Data of a client that has disconnected is dropped."""
+        while chunk := await source.read(_CHUNK_BYTES):
+            await self._connected.wait()
             if client.is_closing():
                 break
-            sink.write(piece)
+            sink.write(chunk)
             await sink.drain()
         raise ConnectionResetError

@@ -1,4 +1,4 @@
-"""A control plane whose nodes, pods and clients follow a script: no container runs, and no time passes in trials."""
+"""A control plane with scripted nodes, pods and clients. No container runs, and trials take no time."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ _CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 class Loop:
-    """An event loop in a thread of its own."""
+    """An event loop in its own thread."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -41,7 +41,7 @@ class Loop:
         self._thread.start()
 
     def do(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Runs it there, to its end."""
+        """Runs a coroutine there, and returns its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(120 * TIMEOUT_FACTOR)
 
     def call(self, function: Callable[[], object]) -> None:
@@ -53,7 +53,7 @@ class Loop:
         self.do(called())
 
     def close(self) -> None:
-        """Ends it, with what still runs there."""
+        """Cancels its tasks, and stops it."""
         self.do(_cancel_others())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
@@ -77,35 +77,35 @@ class Scripted(Site):
 
     @contextmanager
     def held(self, running: Running, trial: int) -> Iterator[Hold]:
-        """Clients of a benchmark stand in each trial from this number on."""
-        hold, whose = Hold(trial), (running.kubectl.namespace, running.name)
-        self.loop.call(lambda: self.kubelet.holds.update({whose: hold}))
+        """Holds clients of a benchmark in each trial from this number on."""
+        hold, key = Hold(trial), (running.kubectl.namespace, running.name)
+        self.loop.call(lambda: self.kubelet.holds.update({key: hold}))
         try:
             yield hold
         finally:
-            self.loop.call(lambda: self.kubelet.holds.pop(whose))
+            self.loop.call(lambda: self.kubelet.holds.pop(key))
             self.loop.call(hold.release)
 
     @contextmanager
     def waiting(self, running: Running, role: str, reason: str, message: str = "") -> Iterator[None]:
-        """Containers of a benchmark's pods of this role wait, and say for what."""
-        whose, wait = (running.kubectl.namespace, running.name, role), Wait(reason, message)
-        self.loop.call(lambda: self.kubelet.waits.update({whose: wait}))
+        """Keeps containers of a benchmark's pods of this role waiting, for a reason that their status shows."""
+        key, wait = (running.kubectl.namespace, running.name, role), Wait(reason, message)
+        self.loop.call(lambda: self.kubelet.waits.update({key: wait}))
         try:
             yield
         finally:
-            self.loop.call(lambda: self.kubelet.waits.pop(whose))
+            self.loop.call(lambda: self.kubelet.waits.pop(key))
             self.loop.call(wait.over.set)
 
     @contextmanager
-    def starting(self, running: Running, body: Json) -> Iterator[None]:
+    def starting_server(self, running: Running, body: Json) -> Iterator[None]:
         with self.waiting(running, "server", "ContainerCreating"):
             running.kubectl.apply(body)
             running.wait_for_pod("server", running=False)
             yield
 
     @contextmanager
-    def standing(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
+    def holding_clients(self, running: Running, body: Json, *, trial: int = 1) -> Iterator[None]:
         with self.held(running, trial) as hold:
             running.kubectl.apply(body)
             wait_for(f"trial {trial} of {running.name}", lambda: hold.at, 120)
@@ -115,31 +115,31 @@ class Scripted(Site):
         self,
         running: Running,
         body: Json,
-        harm: Callable[[], object],
+        fault: Callable[[], object],
         *,
         trial: int = 1,
         phases: tuple[str, ...] = ("Complete",),
     ) -> None:
-        with self.standing(running, body, trial=trial):
-            harm()
+        with self.holding_clients(running, body, trial=trial):
+            fault()
         running.wait_for_phase(*phases)
 
     def steps(self, running: Running, body: Json) -> Iterator[str]:
         with self.held(running, 1) as hold:
-            with self.starting(running, body):
-                yield "its server starts"
+            with self.starting_server(running, body):
+                yield "the server starts"
             while (at := self._next(running, hold)) != "Complete":
                 yield at
                 self.loop.call(hold.step)
         yield "Complete"
 
     def _next(self, running: Running, hold: Hold) -> str:
-        """Where a client stands, or that the run is over."""
+        """Returns where a client is held, or that the run is complete."""
 
         def reached() -> str:
             return str(hold.at) if hold.at else "Complete" if running.status.get("phase") == "Complete" else ""
 
-        return wait_for(f"a trial of {running.name}, or its end", reached, 120)
+        return wait_for(f"a trial of {running.name}, or the end of the run", reached, 120)
 
     def pids(self, pod: str) -> list[int]:
         return [self.kubelet.operators[pod].process.pid] if pod in self.kubelet.operators else []
@@ -150,7 +150,7 @@ class Scripted(Site):
         os.kill(before[0], signal.SIGKILL)
         wait_for(f"another operator in {pod}", lambda: (found := self.pids(pod)) and found != before)
 
-    def lose(self, pod: str) -> None:
+    def kill_and_delete(self, pod: str) -> None:
         self.release.kubectl("delete", "pod", pod, "--grace-period=0", "--force")
 
     @contextmanager
@@ -175,19 +175,19 @@ class Scripted(Site):
 
     @contextmanager
     def taking(self, running: Running, nanoseconds: Callable[[ScheduledTrial], int]) -> Iterator[None]:
-        """Trials of a benchmark take so long, by its clients' clock."""
-        whose = (running.kubectl.namespace, running.name)
-        self.loop.call(lambda: self.kubelet.durations.update({whose: nanoseconds}))
+        """Sets the duration of a benchmark's trials by its clients' clock."""
+        key = (running.kubectl.namespace, running.name)
+        self.loop.call(lambda: self.kubelet.durations.update({key: nanoseconds}))
         try:
             yield
         finally:
-            self.loop.call(lambda: self.kubelet.durations.pop(whose))
+            self.loop.call(lambda: self.kubelet.durations.pop(key))
 
     def truncate(self, running: Running, trials: int) -> None:
         pod = running.wait_for_pod("client", running=False)
         log = self.kubelet.logs[running.kubectl.namespace, pod["metadata"]["name"]]
-        began = [number for number, line in enumerate(log.lines, start=1) if b'"TrialStarted"' in line]
-        log.lines[began[trials] :] = [log.lines[began[trials]][:10]]
+        starts = [number for number, line in enumerate(log.lines, start=1) if b'"TrialStarted"' in line]
+        log.lines[starts[trials] :] = [log.lines[starts[trials]][:10]]
 
     @contextmanager
     def without_api_server(self) -> Iterator[None]:
@@ -199,7 +199,7 @@ class Scripted(Site):
 
     @contextmanager
     def without_power(self, node: str) -> Iterator[None]:
-        self.loop.call(lambda: self.kubelet.dark.update({node: []}))
+        self.loop.call(lambda: self.kubelet.without_power.update({node: []}))
         report_node(self.server, node, ready=False, since=timedelta(minutes=1))
         try:
             yield
@@ -209,12 +209,12 @@ class Scripted(Site):
 
     @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
-        """The cases of cloud and jetson-nano with small and large files, and then with the size in between."""
+        """Sets durations for cloud and jetson-nano: for small files, for large files, and for the size between them."""
         seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}
         with self.taking(running, lambda scheduled: round(seconds[scheduled.case] * 10**9) + scheduled.trial * 10**6):
             yield
 
-    def bring_earlier_images(self) -> None:
+    def load_earlier_images(self) -> None:
         self.kubelet.paths[f"ghcr.io/tierbench/operator:{versions.VERSION}"] = versions.path()
 
     def metrics_address(self) -> str:
@@ -223,7 +223,7 @@ class Scripted(Site):
 
 @contextmanager
 def scripted(folder: Path) -> Iterator[Scripted]:
-    """The control plane, its nodes and a release of the chart."""
+    """Starts the control plane with its nodes, and installs a release of the chart."""
     loop = Loop()
     try:
         with api_server(folder) as server:
@@ -249,7 +249,7 @@ def scripted(folder: Path) -> Iterator[Scripted]:
 
 
 async def _kubelet(server: ApiServer, folder: Path, port: int) -> tuple[Kubelet, AsyncExitStack]:
-    """The kubelet at work, and what ends it."""
+    """Starts the kubelet. Returns it with the stack that stops it."""
     stack = AsyncExitStack()
     kubelet = Kubelet(Kube(await stack.enter_async_context(connected(server))), server, folder)
     await stack.enter_async_context(kubelet.serving(HOST, port))
@@ -259,7 +259,7 @@ async def _kubelet(server: ApiServer, folder: Path, port: int) -> tuple[Kubelet,
 
 
 def _add_node(server: ApiServer, name: str, hardware: str, port: int) -> None:
-    """A node that is Ready."""
+    """Creates a node that is Ready."""
     labels = {"hw": hardware, "kubernetes.io/hostname": name, "kubernetes.io/os": "linux"}
     server.request("POST", "/api/v1/nodes", {"metadata": {"name": name, "labels": labels}})
     capacity = {"cpu": "8", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
@@ -284,7 +284,7 @@ def _add_node(server: ApiServer, name: str, hardware: str, port: int) -> None:
 
 
 def report_node(server: ApiServer, name: str, *, ready: bool, since: timedelta = timedelta()) -> None:
-    """As a kubelet, or the controller that misses it, says whether a node is Ready, and since when."""
+    """Reports whether a node is Ready, as its kubelet or the node lifecycle controller does."""
     now = format_time(datetime.now(UTC) - since)
     state = {"type": "Ready", "status": "True" if ready else "Unknown", "reason": "Reported"}
     conditions = [{**state, "lastHeartbeatTime": now, "lastTransitionTime": now}]
@@ -292,7 +292,7 @@ def report_node(server: ApiServer, name: str, *, ready: bool, since: timedelta =
 
 
 def _are_served(server: ApiServer) -> bool:
-    """Whether our types are, all of them."""
+    """Returns whether all our kinds are served."""
     found = server.request("GET", _CRDS)["items"]
     return bool(found) and all(
         any(

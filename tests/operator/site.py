@@ -1,4 +1,4 @@
-"""Where the operator's tests run, and what they do to it: written once, for scripted kubelets and for real ones."""
+"""Defines what the operator's tests need of a cluster, with scripted kubelets or with real ones."""
 
 import os
 import secrets
@@ -22,12 +22,12 @@ class Site(ABC):
     release: Release
 
     def kubectl(self, namespace: str) -> Kubectl:
-        """kubectl in a namespace."""
+        """Returns kubectl for a namespace."""
         return self.release.kubectl.inside(namespace)
 
     @contextmanager
     def namespace(self, words: str, security: str = "privileged") -> Iterator[Kubectl]:
-        """kubectl in a new namespace of this Pod Security Standard, which goes at the end with what is in it."""
+        """Creates a namespace with this Pod Security Standard, and deletes it with its objects at the end."""
         kubectl = self.kubectl(f"t-{words.replace('_', '-')[:32].rstrip('-')}-{secrets.token_hex(3)}")
         kubectl.create_namespace(security)
         try:
@@ -37,51 +37,51 @@ class Site(ABC):
             kubectl("delete", "namespace", kubectl.namespace, "--wait=false")
 
     @abstractmethod
-    def starting(self, running: Running, body: Json) -> AbstractContextManager[None]:
-        """Applies a benchmark; in the context its server has a pod."""
+    def starting_server(self, running: Running, body: Json) -> AbstractContextManager[None]:
+        """Applies a benchmark. In the context its server has a pod that does not run yet."""
 
     @abstractmethod
-    def standing(self, running: Running, body: Json, *, trial: int = 1) -> AbstractContextManager[None]:
-        """Applies a benchmark; in the context its clients stand still, in this trial or in a later one."""
+    def holding_clients(self, running: Running, body: Json, *, trial: int = 1) -> AbstractContextManager[None]:
+        """Applies a benchmark. In the context its clients are held in this trial or in a later one."""
 
     @abstractmethod
     def strike(
         self,
         running: Running,
         body: Json,
-        harm: Callable[[], object],
+        fault: Callable[[], object],
         *,
         trial: int = 1,
         phases: tuple[str, ...] = ("Complete",),
     ) -> None:
-        """Applies a benchmark, does harm while its clients stand, and waits until it has one of the phases.
+        """Applies a benchmark, causes a fault while its clients are held, and waits until it has one of the phases.
 
-        By their own clocks, the harm fell into a trial.
+        The clients' own timestamps show that the fault fell into a trial.
         """
 
     @abstractmethod
     def steps(self, running: Running, body: Json) -> Iterator[str]:
-        """Applies a benchmark, and stops at each visible step until it is Complete. Its clients stand still there."""
+        """Applies a benchmark, and yields at each visible step until it is Complete, with its clients held."""
 
     @abstractmethod
     def pids(self, pod: str) -> list[int]:
-        """The operator's processes in a pod, by their pids on this machine."""
+        """Returns the pids on this machine of the operator's processes in a pod."""
 
     @abstractmethod
     def kill(self, pod: str | None = None) -> None:
-        """SIGKILL to the operator; another process takes its place."""
+        """Kills the operator with SIGKILL, and waits until its container restarts."""
 
     @abstractmethod
-    def lose(self, pod: str) -> None:
-        """SIGKILL to the operator in a pod, and its pod is gone."""
+    def kill_and_delete(self, pod: str) -> None:
+        """Kills the operator in a pod with SIGKILL, and deletes the pod."""
 
     @abstractmethod
     def cut_off(self, pod: str) -> AbstractContextManager[None]:
-        """What an operator asks of the API server does not arrive there."""
+        """In the context no request of an operator reaches the API server."""
 
     @abstractmethod
     def unknown_image(self, running: Running) -> AbstractContextManager[str]:
-        """In the context the image of a file server cannot be pulled; gives its name."""
+        """In the context the image of a file server cannot be pulled. Yields its name."""
 
     @abstractmethod
     def slow(self, running: Running) -> AbstractContextManager[None]:
@@ -89,37 +89,37 @@ class Site(ABC):
 
     @abstractmethod
     def truncate(self, running: Running, trials: int) -> None:
-        """The log of a client that has ended ends within the trial after so many."""
+        """Truncates the log of a client that has ended, within the trial after this number of trials."""
 
     @abstractmethod
     def without_api_server(self) -> AbstractContextManager[None]:
-        """In the context the API server answers nothing."""
+        """In the context the API server does not respond."""
 
     @abstractmethod
     def without_power(self, node: str) -> AbstractContextManager[None]:
-        """In the context a node does nothing, and the cluster has seen that."""
+        """In the context a node has no power, and is not Ready."""
 
     @abstractmethod
     def crossover(self, running: Running) -> AbstractContextManager[None]:
         """In the context large files take longer from the jetson-like node, and small ones from the cloud-like one."""
 
     @abstractmethod
-    def bring_earlier_images(self) -> None:
-        """Images of tests.versions.VERSION can be run."""
+    def load_earlier_images(self) -> None:
+        """Makes the images of tests.versions.VERSION available."""
 
     @abstractmethod
     def metrics_address(self) -> str:
-        """Where the operator's /metrics is: host and port."""
+        """Returns host and port of the operator's /metrics."""
 
     def metrics(self) -> str:
-        """What the operator's /metrics says."""
+        """Returns the text of the operator's /metrics."""
         with urlopen(f"http://{self.metrics_address()}/metrics", timeout=ANSWER_SECONDS) as answer:
             text: str = answer.read().decode()
         return text
 
     @contextmanager
     def without_operator(self) -> Iterator[None]:
-        """In the context there is none."""
+        """In the context there is no operator."""
         self.scale(0)
         try:
             yield
@@ -127,12 +127,12 @@ class Site(ABC):
             self.scale(1)
 
     def scale(self, replicas: int) -> None:
-        """So many operators, ready."""
+        """Scales the operator's Deployment, and waits until the replicas are ready."""
         self.release.kubectl("scale", "deployment", self.release.name, f"--replicas={replicas}")
         self.wait_for_operators(replicas)
 
     def wait_for_operators(self, number: int) -> None:
-        """Waits until there are so many, and all are ready."""
+        """Waits until there are this number of operators, and all are ready."""
         label = f"app.kubernetes.io/instance={self.release.name}"
 
         def ready() -> bool:
@@ -143,7 +143,7 @@ class Site(ABC):
 
     @contextmanager
     def stopped(self, pod: str) -> Iterator[None]:
-        """SIGSTOP to the operator, and SIGCONT at the end."""
+        """Stops the operator with SIGSTOP, and continues it at the end."""
         pids = self.pids(pod)
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Two replicas: when the leader is gone, the other continues, and no trial is lost or counted twice."""
+"""With two replicas, the other one continues when the leader is gone, and no trial is lost or counted twice."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ BODY = file_transfer(fileSizes=["128Mi"], repetitions=5)
 
 @pytest.fixture(scope="module", autouse=True)
 def replicas(site: Site) -> Iterator[None]:
-    """A leader, and one that stands by."""
+    """A leader, and an operator on standby."""
     site.scale(2)
     yield
     site.scale(1)
@@ -24,22 +24,22 @@ def replicas(site: Site) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def both_ready(site: Site, replicas: None) -> None:
-    """What the test before has ended stands by again."""
+    """Waits until the operator that the previous test ended is on standby again."""
     site.wait_for_operators(2)
     wait_for("a leader", lambda: site.release.leader)
 
 
 def wait_for_another(release: Release, before: str) -> str:
-    """The pod that leads in place of another."""
-    return wait_for("another leads", lambda: leader if (leader := release.leader) not in {"", before} else None)
+    """Waits until another pod leads, and returns its name."""
+    return wait_for("another pod leads", lambda: leader if (leader := release.leader) not in {"", before} else None)
 
 
-def test_another_leads_when_the_leader_was_killed(site: Site, kubectl: Kubectl) -> None:
+def test_standby_takes_over_when_the_leader_is_killed(site: Site, kubectl: Kubectl) -> None:
     release, running = site.release, Running(kubectl)
 
     def kill() -> None:
         leader = release.leader
-        site.lose(leader)
+        site.kill_and_delete(leader)
         wait_for_another(release, leader)
 
     site.strike(running, BODY, kill, trial=2)
@@ -47,8 +47,8 @@ def test_another_leads_when_the_leader_was_killed(site: Site, kubectl: Kubectl) 
     assert_nothing_left(running)
 
 
-def test_another_leads_when_the_leader_was_asked_to_end(site: Site, kubectl: Kubectl) -> None:
-    """As in a drain of its node: it gives the Lease away."""
+def test_standby_takes_over_when_the_leader_is_terminated(site: Site, kubectl: Kubectl) -> None:
+    """The leader releases the Lease, as when its node is drained."""
     release, running = site.release, Running(kubectl)
 
     def end() -> None:
@@ -60,11 +60,11 @@ def test_another_leads_when_the_leader_was_asked_to_end(site: Site, kubectl: Kub
     assert_every_trial_once(running, 5)
 
 
-def test_leader_stopped_and_continued_and_another_cut_off_write_no_more(site: Site, kubectl: Kubectl) -> None:
-    """Each is deposed meanwhile, and ends as soon as it can see that; what it had sent does not arrive later."""
+def test_paused_leader_and_partitioned_leader_write_nothing_later(site: Site, kubectl: Kubectl) -> None:
+    """Another operator leads meanwhile. Each former leader ends when it notices, and its requests never arrive."""
     release, running = site.release, Running(kubectl)
 
-    def depose() -> None:
+    def replace_leader_twice() -> None:
         first = release.leader
         leaders = [Process(pid) for pid in site.pids(first)]
         with site.stopped(first):
@@ -75,6 +75,6 @@ def test_leader_stopped_and_continued_and_another_cut_off_write_no_more(site: Si
             wait_for_another(release, second)
             wait_for("the second has ended", lambda: not any(leader.alive for leader in leaders))
 
-    site.strike(running, BODY, depose, trial=2)
+    site.strike(running, BODY, replace_leader_twice, trial=2)
     assert_every_trial_once(running, 5)
     assert_nothing_left(running)

@@ -1,4 +1,4 @@
-"""Two benchmarks never measure on one node at once: in one release, and across two."""
+"""Two benchmarks never measure on one node at the same time, in one release or in two."""
 
 import secrets
 
@@ -11,21 +11,21 @@ from tests.operator.site import Site
 
 
 def _spans(running: Running) -> list[tuple[str, str]]:
-    """First and last moment of each case, as the clients say."""
+    """Returns the start of the first and of the last trial of each case, by the clients' clocks."""
     trials = [result["status"]["trials"] for result in running.results]
     return [(case[0]["startTime"], case[-1]["startTime"]) for case in trials]
 
 
-def _never_together(one: Running, other: Running) -> None:
+def _assert_not_simultaneous(one: Running, other: Running) -> None:
     for begin, end in _spans(one):
         for other_begin, other_end in _spans(other):
-            assert end < other_begin or other_end < begin, "both measured at once"
+            assert end < other_begin or other_end < begin, "both measured at the same time"
 
 
-def _second_waits(site: Site, first: Running, second: Running, holder: str) -> None:
-    """While the first measures, the second is queued, and says who holds the nodes; then both are measured."""
+def _assert_second_waits(site: Site, first: Running, second: Running, holder: str) -> None:
+    """While the first measures, the second is queued and names the holder of the nodes. Then both are measured."""
     sizes, repetitions = ["64Mi"], 5
-    with site.standing(first, file_transfer(first.name, fileSizes=sizes, repetitions=repetitions)):
+    with site.holding_clients(first, file_transfer(first.name, fileSizes=sizes, repetitions=repetitions)):
         second.kubectl.apply(file_transfer(second.name, fileSizes=sizes, repetitions=repetitions))
         second.wait_for_phase("Queued")
         assert holder in second.condition("Queued")["message"]
@@ -33,25 +33,25 @@ def _second_waits(site: Site, first: Running, second: Running, holder: str) -> N
     for running in (first, second):
         running.wait_for_phase("Complete")
         assert_every_trial_once(running, repetitions)
-    _never_together(first, second)
+    _assert_not_simultaneous(first, second)
 
 
 @pytest.mark.timing
-def test_the_second_waits_and_says_for_whom(site: Site, kubectl: Kubectl) -> None:
-    _second_waits(site, Running(kubectl, "first"), Running(kubectl, "second"), f"{kubectl.namespace}/first")
+def test_the_second_waits_and_names_the_first(site: Site, kubectl: Kubectl) -> None:
+    _assert_second_waits(site, Running(kubectl, "first"), Running(kubectl, "second"), f"{kubectl.namespace}/first")
 
 
 @pytest.mark.timing
 def test_two_releases_in_two_namespaces_share_the_nodes(site: Site, kubectl: Kubectl) -> None:
-    """Each release watches its own namespace; the Leases are shared."""
-    mark = secrets.token_hex(3)
-    elsewhere = site.kubectl(f"t-elsewhere-{mark}")
-    other = Release(f"tb-{mark}", site.kubectl(f"t-operator-{mark}"))
+    """Each release watches its own namespace. Both use the same Leases for nodes."""
+    suffix = secrets.token_hex(3)
+    elsewhere = site.kubectl(f"t-elsewhere-{suffix}")
+    other = Release(f"tb-{suffix}", site.kubectl(f"t-operator-{suffix}"))
     elsewhere.create_namespace()
     site.release.install(f"watchNamespaces={{{kubectl.namespace}}}")
     try:
         other.install("crds.install=false", f"watchNamespaces={{{elsewhere.namespace}}}")
-        _second_waits(site, Running(kubectl), Running(elsewhere), "a benchmark of another namespace")
+        _assert_second_waits(site, Running(kubectl), Running(elsewhere), "a benchmark of another namespace")
     finally:
         elsewhere("delete", "ftb", "--all", "--wait")
         other.uninstall()

@@ -1,4 +1,4 @@
-"""Faults on purpose: nothing is counted twice, nothing measured is lost, nothing is left behind."""
+"""After faults no trial is counted twice, no measurement is lost, and no object is left."""
 
 import json
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 2}
 
 @pytest.mark.timing
 def test_operator_killed_at_each_step_measures_every_trial_once(site: Site, kubectl: Kubectl) -> None:
-    """Before the server, while it starts, in each trial, at the end."""
+    """Kills the operator before and during the start of the server, in each trial, and at the end."""
     running = Running(kubectl)
     steps = []
     for step in site.steps(running, file_transfer(**TWO_CASES)):
@@ -39,10 +39,10 @@ def test_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment
             kubectl.apply(body)
             delete(running)
         case "server starting":
-            with site.starting(running, body):
+            with site.starting_server(running, body):
                 delete(running)
         case "client running":
-            with site.standing(running, body):
+            with site.holding_clients(running, body):
                 delete(running)
         case "complete":
             kubectl.apply(body)
@@ -57,12 +57,12 @@ def delete(running: Running) -> None:
 
 
 @pytest.mark.timing
-def test_log_cut_short_while_nobody_follows_is_measured_again(site: Site, kubectl: Kubectl) -> None:
-    """With the operator away, the log on the node ends within a late trial."""
+def test_trials_lost_with_a_truncated_log_are_measured_again(site: Site, kubectl: Kubectl) -> None:
+    """The log on the node is truncated within a late trial while there is no operator."""
     running = Running(kubectl)
-    with ExitStack() as away:
-        with site.standing(running, file_transfer(fileSizes=["64Mi"], repetitions=12), trial=2):
-            away.enter_context(site.without_operator())
+    with ExitStack() as stopped:
+        with site.holding_clients(running, file_transfer(fileSizes=["64Mi"], repetitions=12), trial=2):
+            stopped.enter_context(site.without_operator())
         wait_for(
             "the client has ended",
             lambda: running.wait_for_pod("client", running=False)["status"]["phase"] == "Succeeded",
@@ -74,16 +74,16 @@ def test_log_cut_short_while_nobody_follows_is_measured_again(site: Site, kubect
 
 
 @pytest.mark.timing
-def test_result_edited_while_it_grows_is_written_again(site: Site, kubectl: Kubectl) -> None:
+def test_edited_result_of_a_running_case_is_written_again(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
 
     def edit() -> None:
-        wait_for("a trial is kept", lambda: running.results and running.results[0].get("status", {}).get("trials"))
+        wait_for("a trial is stored", lambda: running.results and running.results[0].get("status", {}).get("trials"))
         head = {"name": running.results[0]["metadata"]["name"], "namespace": kubectl.namespace}
         status = {"trials": [], "counts": {"retries": 99}}
         body = {"apiVersion": API_VERSION, "kind": "BenchmarkResult", "metadata": head, "status": status}
-        as_operator = kubectl.as_user("system:serviceaccount:tierbench:tierbench")  # no other user may
-        flags = ("--server-side", "--force-conflicts", "--subresource=status", "--field-manager=somebody")
+        as_operator = kubectl.as_user("system:serviceaccount:tierbench:tierbench")  # other users may not write it
+        flags = ("--server-side", "--force-conflicts", "--subresource=status", "--field-manager=other")
         as_operator("apply", *flags, "-f", "-", stdin=json.dumps(body))
 
     site.strike(running, file_transfer(fileSizes=["128Mi"], repetitions=5), edit, trial=2)
@@ -93,7 +93,7 @@ def test_result_edited_while_it_grows_is_written_again(site: Site, kubectl: Kube
 
 
 @pytest.mark.timing
-def test_api_server_away_until_the_operator_leads_no_more_loses_nothing(site: Site, kubectl: Kubectl) -> None:
+def test_outage_of_the_api_server_beyond_the_lease_loses_nothing(site: Site, kubectl: Kubectl) -> None:
     running, leaders = Running(kubectl), [Process(pid) for pid in site.pids(site.release.pod)]
 
     def lose_api_server() -> None:
@@ -108,8 +108,8 @@ def test_api_server_away_until_the_operator_leads_no_more_loses_nothing(site: Si
 
 
 @pytest.mark.timing
-def test_server_node_without_power_fails_its_cases_and_no_others(site: Site, kubectl: Kubectl) -> None:
-    """The run ends before the node is back."""
+def test_server_node_without_power_fails_only_its_cases(site: Site, kubectl: Kubectl) -> None:
+    """The run ends before the node has power again."""
     running = Running(kubectl)
     body = file_transfer(
         servers={"nodeClasses": ["jetson-nano", "cloud"]},

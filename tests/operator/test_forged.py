@@ -1,4 +1,4 @@
-"""Objects that bear a benchmark's labels and are not its own change nothing, and are left alone."""
+"""Objects with a benchmark's labels that are not its children change nothing, and are not changed."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
 from tests.timeouts import TIMEOUT_FACTOR
 
-OF_THE_BENCHMARK = {"tierbench.io/kind": "FileTransferBenchmark", "tierbench.io/benchmark": "files"}
+LABELS = {"tierbench.io/kind": "FileTransferBenchmark", "tierbench.io/benchmark": "files"}
 CLIENT = {
     "tierbench.io/role": "client",
     "tierbench.io/run": "1",
@@ -22,7 +22,7 @@ SERVER = {"tierbench.io/role": "server", "tierbench.io/run": "1", "tierbench.io/
 
 
 def pod(name: str, **labels: str) -> dict[str, Any]:
-    """One that is never scheduled: what it is taken for is what matters."""
+    """Returns a pod that is never scheduled."""
     container = {"name": "client", "image": "nowhere.invalid/none:none"}
     spec = {"nodeSelector": {"nowhere": "at-all"}, "containers": [container]}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels}, "spec": spec}
@@ -39,10 +39,10 @@ def service(name: str, **labels: str) -> dict[str, Any]:
 
 
 FORGED = (
-    pod("without-a-role", **OF_THE_BENCHMARK),
-    pod("client", **OF_THE_BENCHMARK, **CLIENT),
-    pod("server", **OF_THE_BENCHMARK, **SERVER),
-    service("precious-agent", **OF_THE_BENCHMARK, **SERVER),
+    pod("without-a-role", **LABELS),
+    pod("client", **LABELS, **CLIENT),
+    pod("server", **LABELS, **SERVER),
+    service("precious-agent", **LABELS, **SERVER),
 )
 PRECIOUS = (pod("precious"), service("precious"))
 
@@ -53,26 +53,26 @@ def names(kubectl: Kubectl) -> set[str]:
 
 
 @pytest.fixture
-def strangers(kubectl: Kubectl) -> set[str]:
-    """Kinds and names of what was there before."""
+def foreign_objects(kubectl: Kubectl) -> set[str]:
+    """Creates foreign objects, and returns their kinds and names."""
     kubectl.apply(*FORGED, *PRECIOUS)
     return names(kubectl)
 
 
-def test_forged_objects_change_nothing_and_are_named(kubectl: Kubectl, strangers: set[str]) -> None:
-    """One without a role made every pass a KeyError; a Service had others' objects deleted."""
+def test_forged_objects_change_nothing_and_are_reported(kubectl: Kubectl, foreign_objects: set[str]) -> None:
+    """A pod without a role once failed every reconcile, and a forged Service had foreign objects deleted."""
     kubectl.apply(file_transfer())
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running)
-    running.wait_for_story("ForeignObject", "Pod without-a-role")
-    wait_for("only what was there before is there", lambda: names(kubectl) == strangers, 60)
+    running.wait_for_description("ForeignObject", "Pod without-a-role")
+    wait_for("only the foreign objects are left", lambda: names(kubectl) == foreign_objects, 60)
 
 
 @pytest.mark.timing
-def test_forged_objects_do_not_hold_up_a_deletion(site: Site, kubectl: Kubectl, strangers: set[str]) -> None:
+def test_forged_objects_do_not_block_a_deletion(site: Site, kubectl: Kubectl, foreign_objects: set[str]) -> None:
     running = Running(kubectl)
-    with site.standing(running, file_transfer(fileSizes=["64Mi"], repetitions=5), trial=2):
-        wait_for("a trial is kept", lambda: any(result.get("status", {}).get("trials") for result in running.results))
+    with site.holding_clients(running, file_transfer(fileSizes=["64Mi"], repetitions=5), trial=2):
+        wait_for("a trial is stored", lambda: any(result.get("status", {}).get("trials") for result in running.results))
         kubectl("delete", "ftb", "files", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
-    wait_for("only what was there before is there", lambda: names(kubectl) == strangers, 60)
+    wait_for("only the foreign objects are left", lambda: names(kubectl) == foreign_objects, 60)

@@ -1,4 +1,4 @@
-"""What the administrator refuses is not created."""
+"""The API server rejects a benchmark that the administrator's policy does not allow."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from tierbench.kinds.registry import BENCHMARKS
 POLICY = "validatingadmissionpolicy"
 
 
-def test_what_is_refused_is_not_created_and_the_policies_suit_their_kinds(site: Site, kubectl: Kubectl) -> None:
+def test_a_disallowed_benchmark_is_not_created_and_policies_pass_type_checks(site: Site, kubectl: Kubectl) -> None:
     with pytest.raises(KubectlError, match=r"hostPath.path: /etc is refused here.*to the chart value policy.hostPaths"):
         kubectl.apply(file_transfer(storage={"hostPath": {"path": "/etc"}}))
     assert kubectl.list("filetransferbenchmarks") == []

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes the operator and answers the queries that people ask."""
+"""A real Prometheus scrapes the operator, and answers the queries of the dashboards and documents."""
 
 import json
 import math
@@ -20,13 +20,13 @@ from tests.operator.site import Site
 from tests.ports import free_ports
 
 TLS = ["None", "TLSv1.3"]
-NOT_HERE = {"image", "client_access_network", "congestion_control"}
+UNUSED_LABELS = {"image", "client_access_network", "congestion_control"}
 """Labels that no result of these tests has."""
 
 
 @pytest.fixture
 def prometheus(site: Site, tmp_path: Path) -> Iterator[str]:
-    """The URL of a Prometheus whose one target is the operator."""
+    """Starts a Prometheus whose only target is the operator, and yields its URL."""
     targets = [{"targets": [site.metrics_address()]}]
     scrape = {"job_name": "tierbench", "scrape_interval": "1s", "static_configs": targets}
     configuration = tmp_path / "prometheus.yml"
@@ -40,7 +40,7 @@ def prometheus(site: Site, tmp_path: Path) -> Iterator[str]:
 
 
 def ask(prometheus: str, path: str, **parameters: str) -> Any:
-    """What Prometheus' API answers."""
+    """Returns the data of a response of Prometheus' API."""
     with urllib.request.urlopen(
         f"{prometheus}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=5
     ) as answer:
@@ -48,7 +48,7 @@ def ask(prometheus: str, path: str, **parameters: str) -> Any:
 
 
 def query(prometheus: str, expression: str) -> list[dict[str, Any]]:
-    """The samples that an instant query gives; none while Prometheus starts."""
+    """Returns the samples of an instant query, or none while Prometheus starts."""
     try:
         found: list[dict[str, Any]] = ask(prometheus, "query", query=expression)["result"]
     except OSError:
@@ -57,13 +57,13 @@ def query(prometheus: str, expression: str) -> list[dict[str, Any]]:
 
 
 def numbers(prometheus: str, expression: str) -> list[float]:
-    """The values that an instant query gives, as far as they are numbers."""
+    """Returns the finite values of an instant query."""
     values = [float(sample["value"][1]) for sample in query(prometheus, expression)]
     return [value for value in values if math.isfinite(value)]
 
 
-def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
-    """Every query of every panel gives numbers, and every variable has values to choose from."""
+def assert_panels_and_variables_have_data(prometheus: str, namespace: str) -> None:
+    """Every query of every panel returns numbers, and every variable has values to choose from."""
     for dashboard in dashboards():
         found = query(prometheus, dashboard.shown(dashboard.varying, namespace=namespace)) if dashboard.varying else []
         by = [sample["metric"]["label"] for sample in found]
@@ -72,10 +72,10 @@ def assert_dashboards_show_something(prometheus: str, namespace: str) -> None:
             expression = dashboard.shown(target["expr"], by, namespace=namespace)
             wait_for(f"{dashboard.name}, {title}: {expression}", partial(numbers, prometheus, expression), 30)
         for name, (series, label) in dashboard.label_queries.items():
-            if label in NOT_HERE:
+            if label in UNUSED_LABELS:
                 continue
             matching = {"match[]": dashboard.shown(series, namespace=namespace)}
-            assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: nothing for {name}"
+            assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: no values for {name}"
 
 
 def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) -> None:
@@ -129,8 +129,8 @@ def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) 
     trips = f"tierbench_broker_round_trip_seconds_bucket{{{mine}}}"
     for sample in answered(f"histogram_quantile(0.9, sum by (le, server_class) ({trips}))", 2):
         assert 0 < float(sample["value"][1]) < 1
-    # Rates of an operator without work are empty: one benchmark stays under way.
-    with site.standing(Running(kubectl, "busy"), file_transfer("busy")):
-        assert_dashboards_show_something(prometheus, kubectl.namespace)
+    # Rates of an idle operator are empty, so one benchmark keeps running.
+    with site.holding_clients(Running(kubectl, "busy"), file_transfer("busy")):
+        assert_panels_and_variables_have_data(prometheus, kubectl.namespace)
         kubectl("delete", "ftb", "files", "busy", "--wait")
     wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean), 30)

@@ -1,4 +1,4 @@
-"""Where another class comes ahead is measured more closely, by servers that have the files for it."""
+"""A refinement measures where another class takes the lead, on servers that have the files for it."""
 
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl
@@ -29,4 +29,4 @@ def test_the_middle_of_a_crossover_is_measured(site: Site, kubectl: Kubectl) -> 
         assert result["spec"]["levels"]["fileSize"] == "181Mi"
         assert result["spec"]["alternation"]["cases"] == [5, 6]
         assert all(trial["transfer"]["bytes"] == 181 * 2**20 for trial in result["status"]["trials"])
-    running.wait_for_story("cloud overtakes jetson-nano between 64Mi and 512Mi: measures 181Mi")
+    running.wait_for_description("cloud overtakes jetson-nano between 64Mi and 512Mi: measures 181Mi")

@@ -1,4 +1,4 @@
-"""What cannot be measured is refused with a reason and a way out, and does not hold up the rest."""
+"""A case that cannot be measured fails with a reason and what to do, and does not delay the other cases."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
@@ -10,16 +10,16 @@ from tests.e2e.benchmarks import HOST_PATH, SHORT_PREFLIGHT, Running, assert_not
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Json, Site
 
-IN_VAIN = {"schedulingSeconds": 5}
-"""For what cannot be had: the least that a spec may name."""
+SHORTEST = {"schedulingSeconds": 5}
+"""The shortest timeout that a spec may set, for cases that can never be scheduled."""
 LIMITS = {"limits": {"cpu": "1", "memory": "512Mi"}}
 
 
 def on(name: str, *others: str, **spec: Any) -> Json:
-    """A benchmark on the node of one class alone: those of other classes are not in its way."""
+    """Returns a benchmark on the node of one class, so that benchmarks of other classes do not wait for it."""
     servers = {"nodeClasses": [*others, name], **spec.pop("servers", {})}
     clients = {"nodeClasses": [name], **spec.pop("clients", {})}
-    return file_transfer(servers=servers, clients=clients, colocation="Allowed", **{"timeouts": IN_VAIN, **spec})
+    return file_transfer(servers=servers, clients=clients, colocation="Allowed", **{"timeouts": SHORTEST, **spec})
 
 
 WAITING = {
@@ -29,12 +29,12 @@ WAITING = {
     "no room for the client": on("cloud", repetitions=1),
     "no limits": on("jetson-nano", repetitions=1),
 }
-"""Benchmarks that wait for a while, each in a namespace of its own."""
+"""Benchmarks that wait, each in its own namespace."""
 
 
 @pytest.fixture(scope="module")
 def waiting(site: Site) -> Iterator[Mapping[str, Running]]:
-    """They wait side by side."""
+    """Benchmarks that wait at the same time."""
     with ExitStack() as stack:
         security = {name: "baseline" if name == "forbidden storage" else "privileged" for name in WAITING}
         spaces = {name: site.namespace(name.replace(" ", "_"), security[name]) for name in WAITING}
@@ -48,21 +48,21 @@ def waiting(site: Site) -> Iterator[Mapping[str, Running]]:
 
 
 def resource_quota(kubectl: Kubectl, **hard: str) -> None:
-    """A ResourceQuota, in force."""
+    """Creates a ResourceQuota, and waits until it is in force."""
     spec = {"hard": {name.replace("_", "."): amount for name, amount in hard.items()}}
     kubectl.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "tenant"}, "spec": spec})
     wait_for("the quota is in force", lambda: kubectl.get("resourcequota", "tenant").get("status", {}).get("hard"))
 
 
 def only_failure(running: Running) -> tuple[str, str]:
-    """Why the only case of a benchmark failed."""
+    """Returns reason and message of a benchmark's only case, which has failed."""
     running.wait_for_phase("Failed")
     assert_nothing_left(running)
     (result,) = running.results
     return result["status"]["reason"], result["status"]["message"]
 
 
-def test_unknown_class_fails_its_cases_and_no_others(waiting: Mapping[str, Running]) -> None:
+def test_unknown_class_fails_only_its_cases(waiting: Mapping[str, Running]) -> None:
     running = waiting["unknown class"]
     running.wait_for_phase("Complete")
     outcomes = {item["spec"]["server"]["nodeClass"]: item["status"].get("reason", "") for item in running.results}
@@ -75,22 +75,22 @@ def test_unknown_storage_class(waiting: Mapping[str, Running]) -> None:
     assert reason == "Unschedulable"
 
 
-def test_a_namespace_that_forbids_what_the_spec_asks_for(waiting: Mapping[str, Running]) -> None:
+def test_a_namespace_that_forbids_the_requested_storage(waiting: Mapping[str, Running]) -> None:
     reason, message = only_failure(waiting["forbidden storage"])
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message
     assert "hostPath" in message
 
 
-def test_a_quota_that_has_no_room_for_the_client(waiting: Mapping[str, Running]) -> None:
-    """The Job is taken, and its pod is not: that is said to the Job controller alone."""
+def test_a_quota_that_leaves_no_room_for_the_client(waiting: Mapping[str, Running]) -> None:
+    """The Job is accepted but its pod is rejected, which only the Job controller learns."""
     reason, message = only_failure(waiting["no room for the client"])
     assert reason == "RefusedByApiServer"
     assert "exceeded quota" in message
 
 
 def test_a_namespace_whose_quota_counts_limits(waiting: Mapping[str, Running]) -> None:
-    """Without them it is said what is missing; with them it is measured."""
+    """A benchmark without limits fails and names them. With limits it is measured."""
     running = waiting["no limits"]
     reason, message = only_failure(running)
     assert reason == "RefusedByApiServer"
@@ -117,7 +117,7 @@ def test_no_separate_client_node(kubectl: Kubectl) -> None:
 def test_unknown_image(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
     with site.unknown_image(running) as image:
-        kubectl.apply(file_transfer(timeouts=IN_VAIN))
+        kubectl.apply(file_transfer(timeouts=SHORTEST))
         reason, message = only_failure(running)
     assert reason == "ImagePullFailed"
     assert image in message

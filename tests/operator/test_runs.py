@@ -1,4 +1,4 @@
-"""Further runs, suspension, and what is left of a benchmark that is over."""
+"""Further runs, suspension, and the objects of a completed benchmark."""
 
 import json
 from datetime import UTC, datetime
@@ -10,7 +10,7 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
 
 
-def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(site: Site, kubectl: Kubectl) -> None:
+def test_further_runs_are_numbered_scheduled_and_checked_against_constraints(site: Site, kubectl: Kubectl) -> None:
     policy = {"history": 1, "constraints": {"maximumMeanMilliseconds": 60000, "maximumRetries": 0}}
     kubectl.apply(file_transfer(runPolicy=policy))
     running = Running(kubectl)
@@ -29,14 +29,16 @@ def test_further_runs_are_numbered_planned_and_held_to_what_was_asked(site: Site
     regressed = running.condition("Regressed")
     assert (regressed["status"], regressed["reason"]) == ("True", "WorseThanBefore")
     next_year = datetime.now(UTC).year + 1
-    wait_for("the next run is planned", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30)
-    running.wait_for_story("ConstraintsMet", "ConstraintsBroken")
+    wait_for(
+        "the next run is scheduled", lambda: running.status.get("nextRunTime") == f"{next_year}-01-01T00:00:00Z", 30
+    )
+    running.wait_for_description("ConstraintsMet", "ConstraintsBroken")
 
 
 @pytest.mark.timing
-def test_suspended_in_mid_run_it_goes_on_later_with_the_trials_that_are_missing(site: Site, kubectl: Kubectl) -> None:
+def test_suspended_run_resumes_with_its_missing_trials(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
-    with site.standing(running, file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5), trial=2):
+    with site.holding_clients(running, file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5), trial=2):
         kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
         running.wait_for_phase("Suspended")
         assert_nothing_left(running)

@@ -1,4 +1,4 @@
-"""An upgrade from an earlier version and back, each in mid-run: what is measured is kept, and counts once."""
+"""Trials are stored and counted once when the operator is upgraded, or rolled back, during a run."""
 
 from collections.abc import Iterator
 
@@ -16,9 +16,9 @@ EARLIER_IMAGES = ("operator", "client", "nginx")
 
 @pytest.fixture
 def earlier(site: Site) -> Iterator[Release]:
-    """The same release of the earlier version; its definitions take the place of ours."""
+    """Replaces the release and its definitions by those of the earlier version."""
     release = site.release
-    site.bring_earlier_images()
+    site.load_earlier_images()
     release.uninstall()
     chosen = [f"{image}.image=ghcr.io/tierbench/{image}:{versions.VERSION}" for image in EARLIER_IMAGES]
     flags = [flag for value in (*chosen, "operator.nodeSelector.hw=user") for flag in ("--set", value)]
@@ -29,35 +29,35 @@ def earlier(site: Site) -> Iterator[Release]:
 
 
 def upgrade(release: Release) -> None:
-    """As docs/operating.md says."""
-    forgotten = [flag for image in EARLIER_IMAGES for flag in ("--set-json", f"{image}.image={{}}")]
-    flags = ["--reset-then-reuse-values", "--wait", "--set", "allNamespaces=true", *forgotten]
+    """Upgrades as docs/operating.md describes."""
+    unset = [flag for image in EARLIER_IMAGES for flag in ("--set-json", f"{image}.image={{}}")]
+    flags = ["--reset-then-reuse-values", "--wait", "--set", "allNamespaces=true", *unset]
     release.helm("upgrade", release.name, str(CHART), *flags)
 
 
 @pytest.mark.timing
-def test_upgrade_and_rollback_in_mid_run(site: Site, earlier: Release, kubectl: Kubectl) -> None:
+def test_upgrade_and_rollback_during_a_run(site: Site, earlier: Release, kubectl: Kubectl) -> None:
     before, after = Running(kubectl, "before"), Running(kubectl, "after")
-    with site.standing(before, body(before.name), trial=2):
+    with site.holding_clients(before, body(before.name), trial=2):
         upgrade(earlier)
     before.wait_for_phase("Complete")
     assert_every_trial_once(before, TRIALS)
-    assert_nothing_left_but_what_ends_with_it(before)
-    with site.standing(after, body(after.name), trial=2):
+    assert_only_owned_objects_left(before)
+    with site.holding_clients(after, body(after.name), trial=2):
         earlier.helm("rollback", earlier.name, "1", "--wait")
         assert_every_trial_once(before, TRIALS)
-        upgrade(earlier)  # the earlier version may wait for ever for what it does not know
+        upgrade(earlier)  # the earlier version may wait forever for objects that it does not know
     after.wait_for_phase("Complete")
     assert_every_trial_once(after, TRIALS)
     assert_every_trial_once(before, TRIALS)
 
 
 def body(name: str) -> Json:
-    """Two cases that both versions measure."""
+    """Returns a benchmark of two cases that both versions measure."""
     return file_transfer(name, fileSizes=["64Mi", "128Mi"], repetitions=TRIALS)
 
 
-def assert_nothing_left_but_what_ends_with_it(running: Running) -> None:
-    """What the earlier version made, and this one does not know of, goes with the benchmark."""
+def assert_only_owned_objects_left(running: Running) -> None:
+    """Objects of the earlier version that this version does not know are deleted with the benchmark."""
     kept = ("configmaps/", "secrets/")
-    wait_for("what runs is gone", lambda: all(left.startswith(kept) for left in running.leftovers()))
+    wait_for("pods, Jobs and Services are gone", lambda: all(left.startswith(kept) for left in running.leftovers()))

@@ -1,22 +1,22 @@
-"""What simulated clients print is what the operator reads."""
+"""The operator can parse the output of replayed clients."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
-from tests.operator.recorded import Script
+from tests.operator.recorded import Replay
 from tierbench.results.parser import OutputParser, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 
-def _printed(arguments: Sequence[str]) -> tuple[Script, OutputParser]:
-    script, reader = Script(arguments), OutputParser()
-    for scheduled in script.schedule:
-        reader.feed(script.begin(scheduled, NOW))
-        reader.feed(script.end(scheduled, NOW))
-    return script, reader
+def _printed(arguments: Sequence[str]) -> tuple[Replay, OutputParser]:
+    replay, reader = Replay(arguments), OutputParser()
+    for scheduled in replay.schedule:
+        reader.feed(replay.begin(scheduled, NOW))
+        reader.feed(replay.end(scheduled, NOW))
+    return replay, reader
 
 
 @pytest.mark.parametrize(
@@ -27,20 +27,20 @@ def _printed(arguments: Sequence[str]) -> tuple[Script, OutputParser]:
     ],
     ids=["download", "broker"],
 )
-def test_trials_and_seal_are_those_that_the_arguments_ask_for(arguments: Sequence[str]) -> None:
-    script, reader = _printed(arguments)
+def test_trials_and_seal_follow_the_arguments(arguments: Sequence[str]) -> None:
+    replay, reader = _printed(arguments)
     output = reader.output
     assert output.problems == ()
     assert [(line.case, line.trial) for line in output.trials] == [
-        (scheduled.case, scheduled.trial) for scheduled in script.schedule
+        (scheduled.case, scheduled.trial) for scheduled in replay.schedule
     ]
-    assert output.begun == len(script.schedule)
-    assert check_seal(output, script.seal).state is SealState.COMPLETE
+    assert output.begun == len(replay.schedule)
+    assert check_seal(output, replay.seal).state is SealState.COMPLETE
 
 
-def test_a_log_that_lacks_a_line_is_not_what_was_sealed() -> None:
-    script, reader = Script(["download", "--trials=1:1,1:2"]), OutputParser()
-    for scheduled in script.schedule:
-        line = script.end(scheduled, NOW)
+def test_a_log_without_one_line_does_not_match_the_seal() -> None:
+    replay, reader = Replay(["download", "--trials=1:1,1:2"]), OutputParser()
+    for scheduled in replay.schedule:
+        line = replay.end(scheduled, NOW)
         reader.feed(line if scheduled.trial == 1 else b"")
-    assert check_seal(reader.output, script.seal).state is SealState.CUT_SHORT
+    assert check_seal(reader.output, replay.seal).state is SealState.CUT_SHORT
