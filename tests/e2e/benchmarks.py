@@ -1,4 +1,4 @@
-"""Benchmarks for tests, and what is to be true of each when it has ended."""
+"""Benchmarks for tests, and assertions that hold for each benchmark that has ended."""
 
 import json
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ SHORT_PREFLIGHT = {"durationSeconds": 1, "ping": {"count": 5, "intervalMilliseco
 
 
 def node_class(name: str, **labels: str) -> dict[str, Any]:
-    """A NodeClass of the nodes that bear these labels."""
+    """Returns a NodeClass of the nodes with these labels."""
     spec = {"nodeSelector": {"matchLabels": labels}}
     return {"apiVersion": API_VERSION, "kind": "NodeClass", "metadata": {"name": name}, "spec": spec}
 
 
 def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
-    """A benchmark of one small file from the cloud-like node to the user's, unless the spec says otherwise."""
+    """Returns a benchmark of one small file from the cloud-like node to the user's node, unless `spec` differs."""
     body = {
         "servers": {"nodeClasses": ["cloud"]},
         "clients": {"nodeClasses": ["user"]},
@@ -36,7 +36,7 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
 
 
 def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
-    """A Mosquitto on the cloud-like node, and one pair on the user's, unless the spec says otherwise."""
+    """Returns a benchmark of Mosquitto on the cloud-like node with one pair on the user's node by default."""
     body = {
         "brokers": [{"name": "mosquitto", "mosquitto": {}}],
         "servers": {"nodeClasses": ["cloud"]},
@@ -51,8 +51,10 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
 
 
 def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
-    """A second of iperf3 from the user's node to the cloud-like one, after a few echo requests, unless the spec says
-    otherwise."""
+    """Returns a benchmark of 1 s of iperf3 between the user's and the cloud-like node, unless `spec` differs.
+
+    Clients send a few echo requests before the load.
+    """
     body = {
         "servers": {"nodeClasses": ["cloud"]},
         "clients": {"nodeClasses": ["user"]},
@@ -75,12 +77,12 @@ class Running:
 
     @property
     def object(self) -> dict[str, Any]:
-        """As it is now."""
+        """Its current object."""
         return self.kubectl.get(self.kind, self.name)
 
     @property
     def status(self) -> dict[str, Any]:
-        """Its status, empty before there is one."""
+        """Its status, or an empty mapping if there is none yet."""
         status: dict[str, Any] = self.object.get("status", {})
         return status
 
@@ -91,18 +93,18 @@ class Running:
         return sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
-        """The status, once it has one of the phases."""
+        """Waits until the status has one of the phases, and returns it."""
         return wait_for(f"{self.name} is {' or '.join(phases)}", lambda: self.status_in(*phases), seconds)
 
     def status_in(self, *phases: str) -> dict[str, Any] | None:
-        """The status, if it is of the present spec and has one of the phases."""
+        """Returns the status if it describes the current spec and has one of the phases."""
         item = self.object
         status: dict[str, Any] = item.get("status", {})
         current = status.get("observedGeneration") == item["metadata"]["generation"]
         return status if current and status.get("phase") in phases else None
 
     def wait_for_pod(self, role: str, *, running: bool = True, seconds: float = 60) -> dict[str, Any]:
-        """A pod of this role, once it runs."""
+        """Waits for a pod of this role, and returns it. By default the pod has to be running."""
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role={role}"
 
         def found() -> dict[str, Any] | None:
@@ -112,35 +114,35 @@ class Running:
         return wait_for(f"a {role} pod of {self.name}", found, seconds)
 
     def wait_for_trial(self, trial: int = 1, *, seconds: float = 120) -> None:
-        """Returns while this trial, or one after it, is under way in every client pod."""
+        """Returns while this trial, or a later one, is running in every client pod."""
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role=client"
 
-        def began(pod: str) -> bool:
+        def has_started(pod: str) -> bool:
             lines = self.kubectl.log(pod).splitlines()
             started = [json.loads(line) for line in lines if '"TrialStarted"' in line and line.endswith("}")]
             return any(record["trial"] >= trial for record in started if not record["warmup"])
 
-        def all_began() -> bool:
+        def all_have_started() -> bool:
             pods = self.kubectl.list("pods", label)
-            return bool(pods) and all(began(pod["metadata"]["name"]) for pod in pods)
+            return bool(pods) and all(has_started(pod["metadata"]["name"]) for pod in pods)
 
-        wait_for(f"trial {trial} of {self.name}", all_began, seconds)
+        wait_for(f"trial {trial} of {self.name}", all_have_started, seconds)
 
     def condition(self, kind: str) -> dict[str, Any]:
-        """One condition."""
+        """Returns the condition of this type."""
         return next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
 
     def wait_for_description(self, *words: str) -> str:
-        """What `kubectl describe` says, once all these words are in it: events come after the status."""
+        """Returns the text of `kubectl describe` when it contains all these words. Events appear after the status."""
 
-        def told() -> str:
-            story = self.kubectl("describe", self.kind, self.name)
-            return story if all(word in story for word in words) else ""
+        def description() -> str:
+            text = self.kubectl("describe", self.kind, self.name)
+            return text if all(word in text for word in words) else ""
 
-        return wait_for(f"{', '.join(words)} in the description of {self.name}", told)
+        return wait_for(f"{', '.join(words)} in the description of {self.name}", description)
 
     def leftovers(self) -> list[str]:
-        """What is still there of it, results apart."""
+        """Returns the names of its remaining objects, except results."""
         label = f"tierbench.io/benchmark={self.name}"
         names = [f"{kind}/{item['metadata']['name']}" for kind in CHILDREN for item in self.kubectl.list(kind, label)]
         holder = f"{self.kubectl.namespace}/{self.name}/"
@@ -151,7 +153,7 @@ class Running:
 
 
 def assert_every_trial_once(running: Running, trials: int = 3) -> None:
-    """Every case measured, each trial there exactly once, all good."""
+    """Every case is measured, and has each trial exactly once. All trials are good."""
     results = running.results
     assert results
     for result in results:
@@ -164,5 +166,5 @@ def assert_every_trial_once(running: Running, trials: int = 3) -> None:
 
 
 def assert_nothing_left(running: Running) -> None:
-    """Pods, Jobs, Services, Secrets, Leases: all gone."""
+    """Waits until its pods, Jobs, Services, Secrets and Leases are gone."""
     wait_for(f"nothing is left of {running.name}", lambda: not running.leftovers(), 60)

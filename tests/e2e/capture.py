@@ -1,4 +1,4 @@
-"""Packets as they pass a pod's own interface, counted."""
+"""Counts the packets on a pod's network interface."""
 
 import ctypes
 import os
@@ -16,32 +16,33 @@ _ALL_PROTOCOLS = 3
 _SO_RCVBUFFORCE, _SO_TIMESTAMPNS = 33, 35
 _TIMESPEC = struct.Struct("qq")
 _SOL_PACKET, _PACKET_STATISTICS = 263, 6
-_ROOM = 64 << 20  # a burst must not be lost while another process has the CPU
+_ROOM = 64 << 20  # a burst is not lost while another process has the CPU
 _CLONE_NEWNET = 0x40000000
 _IPV4_ETHERTYPE = b"\x08\x00"
 _ETHERNET, _TCP = 14, 6
-_ENDS = 0b101  # FIN and RST among a segment's flags
+_ENDS = 0b101  # FIN and RST in the flags of a segment
 _SEGMENT = 1448  # an MTU of 1500 without headers and timestamps
 
 
 @dataclass
 class Captured:
-    """Bytes of frames from and to one TCP port of the pod, by the other port: a connection each, until it ends."""
+    """Bytes of frames from and to one TCP port of the pod, for each connection by its other port."""
 
     port: int
     connections: Counter[int] = field(default_factory=Counter)
-    began: dict[int, datetime] = field(default_factory=dict)
+    start_times: dict[int, datetime] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     dropped: int = 0
 
-    def begun_between(self, start: datetime, end: datetime) -> int:
-        """Bytes of the connections that were made in this time."""
-        return sum(size for port, size in self.connections.items() if start <= self.began[port] <= end)
+    def bytes_between(self, start: datetime, end: datetime) -> int:
+        """Returns the bytes of the connections that were made in this time."""
+        return sum(size for port, size in self.connections.items() if start <= self.start_times[port] <= end)
 
     def take(self, frame: bytes, at: datetime) -> None:
-        """Counts a frame of the port with its Ethernet header, and no checksum, as the clients count.
+        """Counts a frame of the port with its Ethernet header but without a checksum, as the clients count.
 
-        Between pods of one machine the kernel passes on several segments as one frame: each has headers of its own.
+        Between pods of one machine the kernel merges segments into one frame. Each segment counts with headers of its
+        own.
         """
         if frame[12:14] != _IPV4_ETHERTYPE or frame[_ETHERNET + 9] != _TCP:
             return
@@ -52,7 +53,7 @@ class Captured:
             payload = _ETHERNET + int.from_bytes(frame[_ETHERNET + 2 : _ETHERNET + 4]) - headers
             segments = max(1, -(-payload // _SEGMENT))
             other = ports[0] if ports[1] == self.port else ports[1]
-            self.began.setdefault(other, at)
+            self.start_times.setdefault(other, at)
             if frame[tcp + 13] & _ENDS:
                 self.ended.add(other)
             if other not in self.ended:
@@ -61,7 +62,7 @@ class Captured:
 
 @contextmanager
 def capturing(pid: int, port: int) -> Iterator[Captured]:
-    """Captures on eth0 of a process's network namespace."""
+    """Captures packets on eth0 of a process's network namespace."""
     captured, ready, done = Captured(port), threading.Event(), threading.Event()
     thread = threading.Thread(target=_read, args=(pid, captured, ready, done))
     thread.start()
@@ -74,7 +75,7 @@ def capturing(pid: int, port: int) -> Iterator[Captured]:
 
 
 def _read(pid: int, captured: Captured, ready: threading.Event, done: threading.Event) -> None:
-    """In a thread of its own: a network namespace is entered by one thread, and only by one that ends after."""
+    """Reads packets in a separate thread, because a thread that has entered a network namespace cannot leave it."""
     libc = ctypes.CDLL(None, use_errno=True)
     with Path(f"/proc/{pid}/ns/net").open() as namespace:
         if libc.setns(namespace.fileno(), _CLONE_NEWNET):
@@ -89,15 +90,15 @@ def _read(pid: int, captured: Captured, ready: threading.Event, done: threading.
             try:
                 frame, ((_, _, seen),), *_ = packets.recvmsg(65535, socket.CMSG_SPACE(_TIMESPEC.size))
                 captured.take(frame, _time(seen))
-            except TimeoutError:  # all has been read that came until now
+            except TimeoutError:  # all packets so far have been read
                 if done.is_set():
                     break
-            except OSError:  # said once when the pod's interface goes; what came before can still be read
+            except OSError:  # the interface was deleted, but packets that arrived before can still be read
                 continue
         captured.dropped = struct.unpack("II", packets.getsockopt(_SOL_PACKET, _PACKET_STATISTICS, 8))[1]
 
 
 def _time(timespec: bytes) -> datetime:
-    """When the kernel saw a packet: this process may have read it much later."""
+    """Returns when the kernel received a packet. This process may have read it much later."""
     seconds, nanoseconds = _TIMESPEC.unpack(timespec)
     return datetime.fromtimestamp(seconds + nanoseconds / 1e9, UTC)

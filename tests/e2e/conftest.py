@@ -1,7 +1,7 @@
-"""The cluster, the images and the operator that all tests share; a namespace for each test.
+"""The cluster, the images and the operator that all tests share, and a namespace for each test.
 
-Nodes enforce network policies, namespaces the strictest Pod Security Standard, and users are assigned, as OpenShift
-does: every test shows that benchmarks run there.
+Nodes enforce network policies, namespaces enforce the strictest Pod Security Standard, and users are assigned, as on
+OpenShift. Every test shows that benchmarks run under these restrictions.
 """
 
 import os
@@ -19,7 +19,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
 ROOT = Path(__file__).parents[2]
-USERS = {"operator": 1000650000, "workloads": 1000660000}  # as OpenShift's ranges of two namespaces begin
+USERS = {"operator": 1000650000, "workloads": 1000660000}  # two ranges of user IDs as on OpenShift
 BUILT_IN = os.environ.get("CLUSTER", "built-in") == "built-in"
 
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """The built-in cluster, up, its disks quiet, its network policies enforced, with the images loaded."""
+    """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.stalls(False)
@@ -42,7 +42,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture(scope="session")
 def environment(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The environment in which kubectl and helm reach the cluster: with CLUSTER=current the one they reach anyway."""
+    """The environment for kubectl and helm. With CLUSTER=current it is that of the tests."""
     if not BUILT_IN:
         return dict(os.environ)
     cluster: Cluster = request.getfixturevalue("cluster")
@@ -65,7 +65,7 @@ def release(environment: dict[str, str]) -> Iterator[Release]:
 
 @pytest.fixture
 def kubectl(release: Release, environment: dict[str, str], request: pytest.FixtureRequest) -> Iterator[Kubectl]:
-    """kubectl in a namespace of the test's own, which is restricted unless the test is marked as `privileged`."""
+    """A kubectl in a namespace for the test. It is restricted unless the test has the mark `privileged`."""
     words = re.sub(r"[^a-z0-9]+", "-", request.node.name.lower()).strip("-")
     namespace = f"t-{words[:32].rstrip('-')}-{secrets.token_hex(3)}"
     kubectl = Kubectl(environment, namespace)

@@ -1,4 +1,4 @@
-"""A Kafka that tierbench has nothing to do with: accounts, and an ACL that trusts one of them alone."""
+"""Runs a Kafka that tierbench does not manage, with accounts and an ACL that trusts one of them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ log.dirs=/data/kafka
 
 
 def external_kafka(kubectl: Kubectl, users: Sequence[str], trusted: str) -> str:
-    """HOST:PORT of a Kafka whose users' passwords are their names, once it is ready."""
+    """Starts a Kafka whose users have their names as passwords. Returns its HOST:PORT when it is ready."""
     host = f"kafka.{kubectl.namespace}.svc"
     properties = PROPERTIES.format(host=host, trusted=trusted)
     labels = {"app": "kafka"}

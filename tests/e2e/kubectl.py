@@ -1,4 +1,4 @@
-"""kubectl as the tests use it: objects in and out, and waiting for conditions."""
+"""Wraps kubectl for tests: creates and reads objects, and waits for conditions."""
 
 import subprocess
 import sys
@@ -28,12 +28,12 @@ _dynamic_client: Callable[..., Any] = DynamicClient
 
 
 class KubectlError(Exception):
-    """The API server said no, or nothing; the text is what was said."""
+    """The API server rejected a request or did not respond. The text is its message."""
 
 
 @dataclass(frozen=True)
 class Kubectl:
-    """One cluster, by its kubeconfig, one namespace of it, and perhaps another user than the kubeconfig's."""
+    """A cluster by its kubeconfig, a namespace, and optionally a user to impersonate."""
 
     environment: dict[str, str]
     namespace: str = "default"
@@ -50,15 +50,15 @@ class Kubectl:
         return done.stdout
 
     def inside(self, namespace: str) -> "Kubectl":
-        """The same cluster, another namespace."""
+        """Returns a kubectl for another namespace of the same cluster."""
         return replace(self, namespace=namespace)
 
     def as_user(self, user: str) -> "Kubectl":
-        """The same, as somebody else sees it who does what is done by the command kubectl."""
+        """Returns a kubectl that runs commands as another user. `get`, `list` and `log` ignore the user."""
         return replace(self, user=user)
 
     def create_namespace(self, security: str = "privileged") -> None:
-        """The namespace, with this Pod Security Standard; pods are refused until a controller has made an account."""
+        """Creates the namespace with this Pod Security Standard, and waits for the service account that pods need."""
         labels = {"pod-security.kubernetes.io/enforce": security}
         self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace, "labels": labels}})
         wait_for(f"the service account of {self.namespace}", lambda: self.get("serviceaccount", "default"))
@@ -68,25 +68,25 @@ class Kubectl:
         self("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
 
     def get(self, singular: str, name: str) -> dict[str, Any]:
-        """One object."""
+        """Returns one object."""
         return self._read({"singular_name": singular}, name=name)
 
     def list(self, plural: str, labels: str = "", fields: str = "") -> list[dict[str, Any]]:
-        """All objects of a kind in the namespace, or those that selectors choose."""
+        """Returns all objects of a kind in the namespace that match the selectors."""
         found = self._read({"name": plural}, label_selector=labels, field_selector=fields)
         items: list[dict[str, Any]] = found["items"]
         return items
 
     def log(self, pod: str) -> str:
-        """What a pod of one container has printed."""
+        """Returns the output of a pod with one container."""
         read: Callable[..., Any] = CoreV1Api(self._client.client).read_namespaced_pod_log
-        with _told():
+        with _api_errors():
             answer = read(pod, self.namespace, _preload_content=False, _request_timeout=ANSWER_SECONDS)
         text: str = answer.data.decode()
         return text
 
     def _read(self, kind: dict[str, str], **query: str) -> dict[str, Any]:
-        with _told():
+        with _api_errors():
             resource = self._client.resources.get(**kind)
             found = resource.get(namespace=self.namespace, _request_timeout=ANSWER_SECONDS, **query)
         read: dict[str, Any] = found.to_dict()
@@ -99,13 +99,13 @@ class Kubectl:
 
 @cache
 def _client_of(kubeconfig: str | None) -> Any:
-    """One for all looks: a kubectl for each would cost a sixth of a second of CPU, which others measure with."""
-    known = Path(tempfile.mkdtemp(), "resources.json")  # not the one that clusters before have left behind
+    """Returns one client for all reads. A kubectl process would cost a sixth of a second of CPU for each."""
+    known = Path(tempfile.mkdtemp(), "resources.json")  # no file that a previous cluster has left
     return _dynamic_client(_new_client(config_file=kubeconfig), cache_file=str(known))
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _api_errors() -> Iterator[None]:
     try:
         yield
     except (ApiException, ResourceNotFoundError, HTTPError) as error:
@@ -113,7 +113,7 @@ def _told() -> Iterator[None]:
 
 
 def tierbench(kubectl: Kubectl, *arguments: str) -> str:
-    """What `kubectl tierbench` prints."""
+    """Returns the output of `kubectl tierbench`."""
     program = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, *arguments]
     return subprocess.run(command, env=kubectl.environment, capture_output=True, text=True, check=False).stdout
@@ -123,11 +123,11 @@ T = TypeVar("T")
 
 
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
-    """What `probe` gives once it gives something; errors count as nothing."""
+    """Returns the first true result of `probe`. Errors count as no result."""
     seconds *= TIMEOUT_FACTOR
     end = time.monotonic() + seconds
     last: object = None
-    while (began := time.monotonic()) < end:
+    while (start := time.monotonic()) < end:
         try:
             found = probe()
         except KubectlError as error:
@@ -136,5 +136,5 @@ def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T
             if found:
                 return found
             last = found
-        time.sleep(pause(time.monotonic() - began, POLL_SECONDS))
-    raise AssertionError(f"{what}: not within {seconds} s; last seen: {last}")
+        time.sleep(pause(time.monotonic() - start, POLL_SECONDS))
+    raise AssertionError(f"{what}: not within {seconds} s. The last result was {last}")

@@ -1,4 +1,4 @@
-"""A release of the chart, and its operator's process."""
+"""A release of the chart, and the processes of its operator."""
 
 import os
 import signal
@@ -14,28 +14,28 @@ from tests.timeouts import TIMEOUT_FACTOR
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
 PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
-"""What tests ask for that is refused by default."""
+"""Values that permit what tests need and the chart refuses by default."""
 
 
 def image_values(image: str, name: str) -> tuple[str, str]:
-    """The values that have the chart use the image of this name."""
+    """Returns the values that make the chart use this image."""
     repository, _, tag = name.rpartition(":")
     return f"{image}.image.repository={repository}", f"{image}.image.tag={tag}"
 
 
 def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
-    """The pod's processes, by their pid on this machine, whose command line has `program` in it."""
+    """Returns the pids on this machine of the pod's processes whose command line contains `program`."""
     found = [process.pid for process in cluster.pod_processes(namespace, pod)]
     return [pid for pid in found if program.encode() in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @dataclass(frozen=True)
 class Release:
-    """One `helm install` of tierbench: for all namespaces, as tests make many, or those that a value names.
+    """One `helm install` of tierbench, by default for all namespaces because tests create many.
 
-    Every install has the `values`; one of the `built_in` cluster, those that fit its nodes.
+    Every install has the `values`. A release in the `built_in` cluster also has those that fit its nodes.
 
-    IMAGES in the environment replaces some: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
+    IMAGES in the environment replaces images: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
     """
 
     name: str
@@ -44,7 +44,7 @@ class Release:
     values: tuple[str, ...] = ()
 
     def install(self, *values: str) -> None:
-        """Installs or upgrades, and waits until the operator is ready."""
+        """Installs or upgrades the release, and waits until the operator is ready."""
         self.helm(
             "upgrade",
             "--install",
@@ -59,7 +59,7 @@ class Release:
         )
 
     def template(self, *values: str) -> str:
-        """What a tool applies that only has Helm render."""
+        """Returns the manifests that Helm renders without access to a cluster, as for a GitOps tool."""
         return self.helm("template", self.name, str(CHART), "--no-hooks", *self._flags(values))
 
     def test(self) -> None:
@@ -67,7 +67,7 @@ class Release:
         self.helm("test", self.name)
 
     def uninstall(self) -> None:
-        """Removes it."""
+        """Uninstalls the release."""
         self.helm("uninstall", self.name, "--wait", "--ignore-not-found")
 
     def _flags(self, values: tuple[str, ...]) -> list[str]:
@@ -80,7 +80,7 @@ class Release:
         return [flag for value in settings for flag in ("--set", value)]
 
     def helm(self, *arguments: str) -> str:
-        """What Helm prints, in the release's namespace."""
+        """Runs Helm in the release's namespace, and returns its output."""
         command = ["helm", "--namespace", self.kubectl.namespace, *arguments]
         done = subprocess.run(command, env=self.kubectl.environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -88,7 +88,7 @@ class Release:
 
     @property
     def pod(self) -> str:
-        """The operator's pod."""
+        """The name of the operator's pod."""
         label = f"app.kubernetes.io/instance={self.name}"
 
         def running() -> list[str]:
@@ -99,18 +99,21 @@ class Release:
 
     @property
     def leader(self) -> str:
-        """Which of its pods leads; none while nobody does."""
+        """The name of the pod that leads, or an empty string if none leads."""
         leases = self.kubectl.inside(LEASES).list("leases", "tierbench.io/operator=true")
         name = f"operator.{self.kubectl.namespace}.{self.name}"
         held = [lease["spec"] for lease in leases if lease["metadata"]["name"] == name]
         return next((str(spec["holderIdentity"]) for spec in held if spec.get("acquireTime")), "")
 
     def pids(self, cluster: Cluster, pod: str) -> list[int]:
-        """The operator's processes in one of its pods."""
+        """Returns the pids of the operator's processes in one of its pods."""
         return pids(cluster, self.kubectl.namespace, pod, "tierbench-operator")
 
     def kill(self, cluster: Cluster, pod: str | None = None) -> None:
-        """SIGKILL to the operator's process. Its pod goes too, or the kubelet would wait longer after each kill."""
+        """Kills the operator's process with SIGKILL, and deletes its pod.
+
+        The kubelet would restart the container later after each kill.
+        """
         pod = pod or self.pod
         for pid in self.pids(cluster, pod):
             os.kill(pid, signal.SIGKILL)
@@ -126,7 +129,7 @@ class Release:
         wait_for("the operator is ready", is_ready, 60)
 
     def metrics(self) -> str:
-        """What /metrics says."""
+        """Returns the text of /metrics."""
         return self.kubectl(
             "get", "--raw", f"/api/v1/namespaces/{self.kubectl.namespace}/pods/{self.pod}:8080/proxy/metrics"
         )

@@ -1,4 +1,4 @@
-"""Strikes that land within a trial, however slow the machine: the clients stand still while a test does harm."""
+"""Causes faults within a trial, however slow the machine is: the clients are stopped while a test causes the fault."""
 
 import json
 import signal
@@ -19,15 +19,15 @@ from tests.timeouts import TIMEOUT_FACTOR
 ATTEMPTS = 3
 SLOW = "2mbit"
 UNDER_LOAD_BYTES = 50_000
-LOOK_SECONDS, STILL_SECONDS, LIST_SECONDS = 0.02, 0.3, 1
+POLL_SECONDS, UNCHANGED_SECONDS, LIST_SECONDS = 0.02, 0.3, 1
 
 
 class NotStruck(AssertionError):  # noqa: N818 -- an outcome of a test, as "passed" is
-    """No strike fell into a trial: the harness failed, not what it tests."""
+    """No fault fell into a trial. The harness failed, not the code under test."""
 
 
 class Trial(NamedTuple):
-    """A trial that counts."""
+    """A counted trial."""
 
     case: int
     number: int
@@ -36,7 +36,7 @@ class Trial(NamedTuple):
 def strike(
     running: Running,
     cluster: Cluster,
-    harm: Callable[[], object],
+    fault: Callable[[], object],
     *,
     then: Callable[[], object] = lambda: None,
     trial: int = 1,
@@ -44,11 +44,11 @@ def strike(
     phases: tuple[str, ...] = ("Complete",),
     seconds: float = 300,
 ) -> None:
-    """Do harm in mid-trial, `then` something else once clients go on, and wait until the run has one of the phases.
+    """Causes the fault during a trial, and waits until the run has one of the phases.
 
-    The benchmark has just been applied, and has no preflight. The harm falls into this trial, or into the next one that
-    is caught. Meanwhile every client stands still, and has moved some load. Until the harm is done, the node `slow` has
-    a slow link.
+    The benchmark has just been applied, and has no preflight. The fault falls into this trial or a later one. While it
+    is caused every client is stopped, after it has moved some load. Until then the node `slow` has a slow link. `then`
+    is called after the clients continue.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -59,18 +59,20 @@ def strike(
             caught = _catch(running, cluster, trial, stack, seconds)
             if not caught:
                 continue
-            moment = datetime.now(UTC)
-            harm()
+            time_of_fault = datetime.now(UTC)
+            fault()
         then()
         running.wait_for_phase(*phases, seconds=seconds)
-        if all(_was_open(running, each, moment) for each in caught):
+        if all(_was_open(running, each, time_of_fault) for each in caught):
             return
-    raise NotStruck(f"{running.name}: in {ATTEMPTS} runs no trial from {trial} on was open when its clients stood")
+    raise NotStruck(
+        f"{running.name}: in {ATTEMPTS} runs no trial from {trial} on was open when its clients were stopped"
+    )
 
 
 @contextmanager
 def held(running: Running, cluster: Cluster) -> Iterator[None]:
-    """Every client that runs stands still while the context lasts, within a trial or not."""
+    """Stops every running client in the context, within a trial or not."""
     stopped: set[int] = set()
     try:
         while found := {pid for client in _clients(running, cluster) for pid in client.pids} - stopped:
@@ -84,7 +86,7 @@ def held(running: Running, cluster: Cluster) -> Iterator[None]:
 
 
 def open_trials(running: Running, cluster: Cluster) -> set[Trial]:
-    """The trials that clients have begun and not ended, by the logs on their nodes."""
+    """Returns the trials that clients have started and not ended, by the logs on their nodes."""
     return {trial for each in _clients(running, cluster) if (trial := each.trial)}
 
 
@@ -99,13 +101,13 @@ class _Client:
 
     @property
     def pids(self) -> list[int]:
-        """Its processes, by their pids on this machine."""
+        """The pids of its processes on this machine."""
         found = self.cluster.cgroups.pod(self.node, self.uid)
         return [process.pid for process in found if process.alive and process.name != "pause"]
 
     @property
     def trial(self) -> Trial | None:
-        """The one in which it is, warm-up apart: it prints a line when a trial begins, and one when it ends."""
+        """Its open trial, unless it is a warm-up trial. Trials start and end with a line of output."""
         lines = [line for file in sorted(self.logs.glob("client/*.log")) for line in file.read_bytes().splitlines()]
         last = next((line for line in reversed(lines) if b'"record":"Trial' in line), b"")
         if b'"TrialStarted"' not in last or not last.endswith(b"}"):
@@ -115,12 +117,12 @@ class _Client:
 
     @property
     def size(self) -> int:
-        """How much it has printed, as far as it has come to its node's disk."""
+        """The size of its output that has arrived on its node's disk."""
         return sum(file.stat().st_size for file in self.logs.glob("client/*.log"))
 
     @property
-    def moved(self) -> int:
-        """Bytes that its pod has sent and received; none once it has ended."""
+    def moved_bytes(self) -> int:
+        """The bytes that its pod has sent and received, or 0 once it has ended."""
         with suppress(IndexError, OSError):
             lines = Path(f"/proc/{self.pids[0]}/net/dev").read_text().splitlines()
             (eth0,) = (line.partition(":")[2].split() for line in lines if line.strip().startswith("eth0:"))
@@ -140,7 +142,10 @@ def _clients(running: Running, cluster: Cluster) -> list[_Client]:
 
 
 def _catch(running: Running, cluster: Cluster, number: int, stack: ExitStack, seconds: float) -> set[Trial]:
-    """Holds all clients, as long as the stack lasts, in open trials from this number on. None once the run is over."""
+    """Stops all clients within open trials from this number on, until the stack ends, and returns the trials.
+
+    Returns no trial when the run is over.
+    """
     end = time.monotonic() + seconds * TIMEOUT_FACTOR
     while _wait_for_load(running, cluster, number, end):
         with ExitStack() as hold:
@@ -154,55 +159,57 @@ def _catch(running: Running, cluster: Cluster, number: int, stack: ExitStack, se
 
 
 def _wait_for_load(running: Running, cluster: Cluster, number: int, end: float) -> bool:
-    """Waits until every client has moved some load in a trial from this number on. False once the run is over."""
+    """Waits until every client has moved load in a trial from this number on. Returns False when the run is over."""
     before: dict[tuple[_Client, Trial], int] = {}
     while True:
         clients, listed = _clients(running, cluster), time.monotonic()
         if running.status_in("Complete", "Failed"):
             return False
-        assert listed < end, f"trial {number} of {running.name} did not begin; open: {open_trials(running, cluster)}"
+        assert listed < end, (
+            f"trial {number} of {running.name} did not start. Open trials: {open_trials(running, cluster)}"
+        )
         while time.monotonic() < listed + LIST_SECONDS:
             begun = [(each, trial) for each in clients if (trial := each.trial) and trial.number >= number]
-            moved = [(each := pair[0].moved) - before.setdefault(pair, each) for pair in begun]
+            moved = [(each := pair[0].moved_bytes) - before.setdefault(pair, each) for pair in begun]
             if len(moved) == len(clients) > 0 and min(moved) > UNDER_LOAD_BYTES:
                 return True
-            time.sleep(LOOK_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def _wait_for_logs(running: Running, cluster: Cluster) -> None:
-    """Waits until what the clients have printed has come to their nodes' disks."""
+    """Waits until the output of the clients has arrived on their nodes' disks."""
     clients = _clients(running, cluster)
     sizes, since = [each.size for each in clients], time.monotonic()
-    while time.monotonic() < since + STILL_SECONDS:
-        time.sleep(LOOK_SECONDS)
+    while time.monotonic() < since + UNCHANGED_SECONDS:
+        time.sleep(POLL_SECONDS)
         if sizes != (found := [each.size for each in clients]):
             sizes, since = found, time.monotonic()
 
 
 def kill_pod(running: Running, cluster: Cluster, role: str) -> None:
-    """Delete a pod of this role at once, and wait until its processes have ended."""
+    """Deletes a pod of this role without grace period, and waits until its processes have ended."""
     pod = running.wait_for_pod(role)
     processes = cluster.cgroups.pod(pod["spec"]["nodeName"], pod["metadata"]["uid"])
     running.kubectl("delete", "pod", pod["metadata"]["name"], "--grace-period=0", "--force")
-    wait_for(f"the {role} ends", lambda: not any(process.alive for process in processes))
+    wait_for(f"the processes of the {role} have ended", lambda: not any(process.alive for process in processes))
 
 
-def _was_open(running: Running, trial: Trial, moment: datetime) -> bool:
-    """Whether the trial's load was, by the client's own clock, or the trial was measured again later.
+def _was_open(running: Running, trial: Trial, time_of_fault: datetime) -> bool:
+    """Returns whether the load was running by the client's clock, or the trial was measured again later.
 
-    A client that stands cannot end a trial: one that was open then was open as long as the client stood.
+    A stopped client cannot end its trial, so the trial was open as long as the client was stopped.
     """
     for result in running.results:
         for found in result.get("status", {}).get("trials", ()) if int(result["spec"]["case"]) == trial.case else ():
             if found["trial"] == trial.number and not found.get("warmup"):
                 start = datetime.fromisoformat(found["startTime"])
                 end = start + timedelta(microseconds=found["durationNanoseconds"] / 1000)
-                return start >= moment or end > moment
+                return start >= time_of_fault or end > time_of_fault
     return True
 
 
 def _apply_with_twice_the_load(running: Running) -> None:
-    """The same benchmark again, as it was applied before."""
+    """Applies the same benchmark again with twice the load."""
     before = running.object["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"]
     body: dict[str, Any] = json.loads(before)
     spec = body["spec"]

@@ -1,4 +1,4 @@
-"""Brokers that are refused, broken or killed: a reason each, and counts that still reconcile."""
+"""Brokers that are unreachable, broken or killed have a reason each, and counts that are consistent."""
 
 import base64
 import os
@@ -28,7 +28,7 @@ def measure(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> Running:
 
 
 def end_broker(running: Running, cluster: Cluster, number: signal.Signals) -> None:
-    """Send the broker a signal that ends it."""
+    """Sends the broker a signal that ends it."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
     found = map(Process, pids(cluster, running.kubectl.namespace, pod, "mosquitto"))
     (process,) = (process for process in found if process.name == "mosquitto")
@@ -38,7 +38,7 @@ def end_broker(running: Running, cluster: Cluster, number: signal.Signals) -> No
 
 @pytest.mark.timing
 @pytest.mark.parametrize("delivery", ["AtLeastOnce", pytest.param("ExactlyOnce", marks=pytest.mark.release)])
-def test_stopped_broker_that_keeps_its_volume_loses_nothing(kubectl: Kubectl, cluster: Cluster, delivery: str) -> None:
+def test_stopped_broker_with_a_volume_loses_nothing(kubectl: Kubectl, cluster: Cluster, delivery: str) -> None:
     running = measure(kubectl, brokers=[_persistent()], delivery=[delivery], **LONG)
     strike(running, cluster, lambda: end_broker(running, cluster, signal.SIGTERM))
     status = running.results[0]["status"]
@@ -54,8 +54,8 @@ def _persistent() -> dict[str, Any]:
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_killed_broker_without_a_memory(kubectl: Kubectl, cluster: Cluster) -> None:
-    """What it had taken and lost is counted, and nothing is called valid that lost messages."""
+def test_killed_broker_without_a_volume_loses_messages(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Lost messages are counted, and no result that lost messages is valid."""
     full_speed = {"pacing": {"asFastAsPossible": {}}, "load": {"messagesPerPublisher": 20_000}}
     running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, **full_speed, "patienceMilliseconds": 5000})
     strike(running, cluster, lambda: end_broker(running, cluster, signal.SIGKILL), phases=("Complete", "Failed"))
@@ -68,7 +68,7 @@ def test_killed_broker_without_a_memory(kubectl: Kubectl, cluster: Cluster) -> N
 
 
 @pytest.mark.timing
-def test_client_pod_killed_repeats_the_trial(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_trial_of_a_killed_client_pod_is_repeated(kubectl: Kubectl, cluster: Cluster) -> None:
     pods: dict[str, Any] = {"clients": {"nodeClasses": ["user"], "pods": 2}, "pairs": [2]}
     running = measure(kubectl, **pods, **{**LONG, "load": {"messagesPerPublisher": 200}, "repetitions": 2})
     strike(running, cluster, lambda: kill_pod(running, cluster, "client"), trial=2)
@@ -80,8 +80,8 @@ def test_client_pod_killed_repeats_the_trial(kubectl: Kubectl, cluster: Cluster)
 
 
 @pytest.mark.release
-def test_payload_larger_than_the_broker_takes(kubectl: Kubectl) -> None:
-    """One case fails with the reason, the other is measured."""
+def test_payload_larger_than_the_brokers_limit(kubectl: Kubectl) -> None:
+    """One case fails with the reason, and the other is measured."""
     small = {"name": "mosquitto", "mosquitto": {"messageSizeLimit": 5000}}
     running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, patienceMilliseconds=5000)
     running.wait_for_phase("Complete", seconds=120)
@@ -96,7 +96,7 @@ def test_unreachable(kubectl: Kubectl) -> None:
 
 
 def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
-    """A Mosquitto that one benchmark deployed is external to others, who have its account or a wrong one."""
+    """A Mosquitto of one benchmark is external to others, which have its account or a wrong one."""
     forever = {**LONG, "load": {"durationSeconds": 3600}}
     host = measure(kubectl, "host", **forever, tls=["TLSv1.3"], access="NodePort")
     pod = host.wait_for_pod("server")
@@ -131,7 +131,7 @@ def _refused(kubectl: Kubectl, external: dict[str, Any], **spec: Any) -> str:
 
 
 def _external(kubectl: Kubectl, name: str, external: dict[str, Any], **spec: Any) -> Running:
-    """On a node that no other benchmark holds."""
+    """Returns a benchmark on a node that no other benchmark holds."""
     brokers, clients = [{"name": "site", "external": external}], {"nodeClasses": ["jetson-nano"]}
     return measure(
         kubectl, name, **{"brokers": brokers, "servers": None, "clients": clients, "readySeconds": 120, **spec}

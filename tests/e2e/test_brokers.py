@@ -1,4 +1,4 @@
-"""Brokers on a real cluster: every factor, counts that reconcile, bytes that a capture agrees with."""
+"""Brokers on a real cluster: all factors, consistent counts, and bytes that agree with a capture."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ PROGRAMS = {"Native": "client", "Paho": "paho"}
 
 
 def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
-    """Results of a benchmark that ran to its end: every case measured, and every count reconciled."""
+    """Returns the results of a completed benchmark. Every case is measured, and every count is consistent."""
     kubectl.apply(broker(name, **spec))
     running = Running(kubectl, name, "brokerbenchmark")
     running.wait_for_phase("Complete", seconds=seconds)
@@ -39,8 +39,8 @@ SEALED = {"delivery": "ExactlyOnce", "tls": "TLSv1.3", "compression": "Gzip", "e
 
 
 @pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
-def test_both_engines_count_alike(kubectl: Kubectl, levels: dict[str, str]) -> None:
-    """The least and the most that is done with a message; every combination is in the engines' own tests."""
+def test_both_engines_count_equally(kubectl: Kubectl, levels: dict[str, str]) -> None:
+    """Checks the simplest and the most complex message. The engines' own tests check every combination."""
     counted = {}
     for engine in ("Native", "Paho"):
         factors: dict[str, Any] = {name: [level] for name, level in levels.items()}
@@ -62,8 +62,8 @@ def test_both_engines_count_alike(kubectl: Kubectl, levels: dict[str, str]) -> N
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_what_is_more_on_the_wire(kubectl: Kubectl) -> None:
-    """Stronger deliveries and TLS cost packets and bytes."""
+def test_stronger_deliveries_and_tls_send_more(kubectl: Kubectl) -> None:
+    """Stronger deliveries and TLS need more packets and bytes."""
     results = run(kubectl, delivery=["AtMostOnce", "AtLeastOnce", "ExactlyOnce"], tls=["None", "TLSv1.3"])
     for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessagePartsPerMillion"):
         found = of_each(results, quantity)
@@ -74,7 +74,7 @@ def test_what_is_more_on_the_wire(kubectl: Kubectl) -> None:
 
 
 def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...], int]:
-    """The mean of a quantity by delivery and TLS."""
+    """Returns the mean of a quantity by delivery and TLS."""
     factors = ("delivery", "tls")
     return {
         tuple(one["spec"]["levels"][factor] for factor in factors): one["status"]["statistics"][quantity]["mean"]
@@ -84,7 +84,7 @@ def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...
 
 @pytest.mark.release
 def test_own_messages(kubectl: Kubectl) -> None:
-    """Those of a ConfigMap are sent in turn by both engines; one that is not there fails its own cases alone."""
+    """Both engines send the messages of a ConfigMap in turn. Only cases of a missing ConfigMap fail."""
     data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "readings"}, "immutable": True}
     kubectl.apply({**body, "data": data, "binaryData": {"2": base64.b64encode(reading.encode()).decode()}})
@@ -120,11 +120,11 @@ def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_pods_do_not_take_turns(kubectl: Kubectl) -> None:
+def test_pods_run_at_the_same_time(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "pods": 3}
     (result,) = run(kubectl, clients=clients, pairs=[3], pacing={"messagesPerSecond": 100})
     fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
-    assert 0.4 < fastest < 0.9, "pods that took turns would need twice 0.49 s"
+    assert 0.4 < fastest < 0.9, "pods one after the other would need twice 0.49 s"
 
 
 @pytest.mark.measures
@@ -139,7 +139,7 @@ def test_pairs_multiply_the_load(kubectl: Kubectl) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_at_full_speed_the_limit_is_named(kubectl: Kubectl) -> None:
+def test_the_bottleneck_at_full_speed_is_named(kubectl: Kubectl) -> None:
     load = {"durationSeconds": 2}
     (full,) = run(kubectl, delivery=["AtLeastOnce"], load=load, pairs=[8], pacing={"asFastAsPossible": {}})
     assert full["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] > 2 * 8 * 50
@@ -148,15 +148,15 @@ def test_at_full_speed_the_limit_is_named(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_subscribers_apart_send_back(kubectl: Kubectl) -> None:
+def test_subscribers_in_separate_pods_return_messages(kubectl: Kubectl) -> None:
     clients = {"nodeClasses": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
     assert result["status"]["counts"]["messages"]["sent"] == 100
 
 
 @pytest.mark.release
-def test_publishing_alone(kubectl: Kubectl) -> None:
-    """Both engines: what the broker acknowledged is known, and what nobody received is not."""
+def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
+    """Both engines count acknowledged messages. Received messages are not known."""
     for engine in ("Native", "Paho"):
         clients = {"nodeClasses": ["user"], "subscribers": {"none": {}}, "engine": engine}
         kubectl.apply(broker(engine.lower(), clients=clients, pacing={"asFastAsPossible": {}}))
@@ -175,7 +175,7 @@ def test_publishing_alone(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
-    """Servers of two classes, measured in turn by one client, and the operator's advice on their results."""
+    """One client measures servers of two classes in turn, and the operator's advice compares the results."""
     question = {"choose": ["tls"], "clientClass": "user", "workload": {"payloadSize": "1Ki"}}
     advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "tls"}, "spec": question}
     kubectl.apply(advice)
@@ -195,30 +195,30 @@ def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
         assert not any({"connectNanoseconds", "tlsNanoseconds", "setupPackets"} & exchange.keys() for exchange in later)
         assert result["status"]["statistics"]["setupPackets"]["count"] == 1
 
-    told = advise(kubectl, "--choose=tls", "--level=payloadSize=1Ki")
+    advised = advise(kubectl, "--choose=tls", "--level=payloadSize=1Ki")
 
     status: dict[str, Any] = {}
 
     def answered() -> bool:
         status.update(kubectl.get("placementadvice", "tls")["status"])
-        return bool(status["ranking"] == told["ranking"])
+        return bool(status["ranking"] == advised["ranking"])
 
-    wait_for(f"the operator says the same of all results as {told['ranking']}", answered, 60)
+    wait_for(f"the operator's ranking equals {advised['ranking']}", answered, 60)
     assert {one["name"] for one in status["ranking"]} == {"TLS None", "TLSv1.3"}
     assert {one["nodes"] for one in status["ranking"]} == {2}
     assert "nodeClass" in {effect["factor"] for effect in status["effects"]}
 
 
 def advise(kubectl: Kubectl, *question: str) -> dict[str, Any]:
-    """The status of an advice, as `kubectl tierbench advise` answers from the results in the namespace."""
+    """Returns the status of an advice that `kubectl tierbench advise` derives from the results in the namespace."""
     answer = tierbench(kubectl, "advise", "--namespace", kubectl.namespace, "--output=json", *question)
     status: dict[str, Any] = json.loads(answer)["status"]
     return status
 
 
 @pytest.mark.release
-def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
-    """Each has results of its own, which say by its digest what it was."""
+def test_listed_images_are_a_factor(kubectl: Kubectl) -> None:
+    """Each image has its own results, which name it by its digest."""
     brokers = [{"name": "mosquitto", "mosquitto": {"images": ["default", "other"]}}]
     results = run(kubectl, brokers=brokers, repetitions=1)
     assert [result["spec"]["levels"]["image"] for result in results] == ["default", "other"]
@@ -228,8 +228,8 @@ def test_images_that_are_listed_are_a_factor(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
-    """A B B A: what drifts steadily during the run falls on both alike."""
+def test_brokers_on_one_node_alternate_in_passes(kubectl: Kubectl) -> None:
+    """The order is A B B A, so that a steady drift affects both equally."""
     brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("one", "two")]
     results = run(kubectl, brokers=brokers, repetitions=4)
     assert [result["spec"]["passes"] for result in results] == [2, 2]
@@ -249,7 +249,7 @@ def test_brokers_on_one_node_take_turns_in_passes(kubectl: Kubectl) -> None:
 def test_wire_bytes_agree_with_a_capture_at_the_broker(
     kubectl: Kubectl, cluster: Cluster, kind: str, process: str, port: int
 ) -> None:
-    """Both legs, headers and all, of every connection that the trial made; what the broker sent again came once."""
+    """Counts both legs with headers, for every connection of the trial. The broker sent no message twice."""
     spec: dict[str, Any] = {"payload": {"sizes": [1400]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
     kubectl.apply(broker(**spec, brokers=[{"name": kind, kind: {}}], tls=["TLSv1.3"], access="PodIP"))
     running = Running(kubectl, "brokers", "brokerbenchmark")
@@ -257,11 +257,11 @@ def test_wire_bytes_agree_with_a_capture_at_the_broker(
     server = wait_for("the broker's process", lambda: pids(cluster, kubectl.namespace, pod, process))
     with capturing(server[0], port) as captured:
         running.wait_for_phase("Complete")
-    assert not captured.dropped, "packets that the capture missed"
+    assert not captured.dropped, "the capture missed packets"
     trial = running.results[0]["status"]["trials"][0]
     start = datetime.fromisoformat(trial["startTime"])
     session = timedelta(microseconds=trial["exchange"]["sessionNanoseconds"] / 1000)
-    passed = captured.begun_between(start, start + session)
+    passed = captured.bytes_between(start, start + session)
     counted = trial["exchange"]["wireSentBytes"] + trial["exchange"]["wireReceivedBytes"]
     again = trial["server"]["tcpRetransmits"]
     assert counted == pytest.approx(passed, abs=0.002 * passed + FRAME_BYTES * again)

@@ -1,4 +1,4 @@
-"""Upgrade and removal of the chart while a benchmark runs, and an install without Helm's knowledge of the cluster."""
+"""The chart is upgraded and removed while a benchmark runs, and installed without Helm's access to the cluster."""
 
 from typing import Any
 
@@ -18,11 +18,11 @@ from tests.e2e.operator_release import Release
 from tests.e2e.strike import SLOW, open_trials
 
 MINUTES: dict[str, Any] = {"fileSizes": ["128Mi"], "repetitions": 2}
-"""So long lasts a trial by a slow link."""
+"""The duration of a trial on a slow link."""
 
 
 @pytest.mark.timing
-def test_upgrade_in_mid_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
+def test_upgrade_during_a_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
     with cluster.link("cloud-1", SLOW):
         kubectl.apply(file_transfer(**MINUTES))
         running = Running(kubectl)
@@ -41,8 +41,8 @@ def test_upgrade_in_mid_run(kubectl: Kubectl, cluster: Cluster, release: Release
 
 
 @pytest.mark.timing
-def test_removed_and_installed_again_in_mid_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
-    """The objects stay with their definitions, and the next release follows the trial that is open."""
+def test_chart_removed_and_installed_again_during_a_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
+    """The objects remain with their definitions, and the next release continues with the open trial."""
     with cluster.link("cloud-1", SLOW):
         kubectl.apply(file_transfer(**MINUTES))
         running = Running(kubectl)
@@ -61,8 +61,8 @@ def test_removed_and_installed_again_in_mid_run(kubectl: Kubectl, cluster: Clust
 
 
 @pytest.mark.release
-def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Release) -> None:
-    """The hook of the chart has the operator let go of all benchmarks, or the definitions would stay for ever."""
+def test_chart_removed_with_its_definitions_during_a_run(kubectl: Kubectl, release: Release) -> None:
+    """The chart's hook makes the operator remove all finalizers, so that the definitions can be deleted."""
     release.install("crds.keep=false")
     kubectl.apply(file_transfer(fileSizes=["64Mi", "128Mi"], repetitions=30))
     Running(kubectl).wait_for_pod("client")
@@ -76,25 +76,25 @@ def test_removed_with_its_definitions_in_mid_run(kubectl: Kubectl, release: Rele
 
 
 @pytest.mark.release
-def test_applied_without_helm_it_gives_way_to_whoever_is_there(kubectl: Kubectl, release: Release) -> None:
-    """As GitOps tools install: rendered without `lookup`, and applied again and again."""
+def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kubectl, release: Release) -> None:
+    """GitOps tools render the chart without `lookup`, and apply it repeatedly."""
     other = Release("gitops", kubectl)
     manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
     everywhere, elsewhere = kubectl.inside(""), kubectl.inside(f"{kubectl.namespace}-b")
     deployment = "deployment/gitops-tierbench"
 
-    def told() -> bool:
+    def warns() -> bool:
         try:
             return "Another operator watches the same namespaces: release tierbench/tierbench" in kubectl(
                 "logs", deployment
             )
-        except KubectlError:  # its container is not there yet
+        except KubectlError:  # the container does not run yet
             return False
 
     elsewhere.create_namespace()
     everywhere("apply", "-f", "-", stdin=manifests)
     try:
-        wait_for("the second operator says that it is not alone", told)
+        wait_for("the second operator warns of the first", warns)
         assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
         release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
         kubectl("rollout", "status", deployment, "--timeout=90s")

@@ -1,4 +1,4 @@
-"""`make demo CLUSTER=current` and `make demo-down`: the demo on a user's cluster."""
+"""`make demo CLUSTER=current` and `make demo-down` run the demo on a user's cluster."""
 
 import subprocess
 from pathlib import Path
@@ -10,11 +10,11 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 900  # catches a hang
+SECONDS = 900  # to catch a hang
 
 
 def run_demo(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
-    """The demo as `make` calls it, without a terminal."""
+    """Runs the demo as `make` does, without a terminal."""
     command = [str(ROOT / "tools" / "demo-current"), *arguments]
     return subprocess.run(
         command,

@@ -1,4 +1,4 @@
-"""Page cache, disk and network: what is recorded beside the times is true."""
+"""Records of page cache, disk and network are true."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ def _samples(running: Running, state: str) -> list[dict[str, Any]]:
 
 
 @pytest.mark.measures
-def test_cold_is_cold_and_warm_is_warm(kubectl: Kubectl) -> None:
+def test_cold_and_warm_files_are_read_from_disk_and_cache(kubectl: Kubectl) -> None:
     size = 128 * 2**20
     kubectl.apply(
         file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClasses": ["jetson-nano"]})
@@ -41,7 +41,7 @@ def test_cold_is_cold_and_warm_is_warm(kubectl: Kubectl) -> None:
         pytest.param("HostNetwork", marks=pytest.mark.privileged),
     ],
 )
-def test_every_access_in_clear_and_encrypted(kubectl: Kubectl, access: str) -> None:
+def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str) -> None:
     kubectl.apply(file_transfer(access=access, tls=["None", "TLSv1.3"], verifyDigest=True, repetitions=1))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
@@ -54,7 +54,7 @@ def test_every_access_in_clear_and_encrypted(kubectl: Kubectl, access: str) -> N
 
 
 def test_files_on_a_claim(kubectl: Kubectl) -> None:
-    """Several downloads at the same time, after the network was measured; the user is one that a platform assigned."""
+    """Downloads run at the same time after a preflight, with a user ID that the platform assigns."""
     storage = {"persistentVolumeClaim": {"storageClassName": CLASS}}
     kubectl.apply(file_transfer(storage=storage, concurrency=[1, 4], repetitions=1, preflight=SHORT_PREFLIGHT))
     running = Running(kubectl)
@@ -71,8 +71,8 @@ def test_files_on_a_claim(kubectl: Kubectl) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
-    """1% of the packets that enter the user's node are dropped: the server's side must have sent some again."""
+def test_loss_is_recorded_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Drops 1% of the packets that enter the user's node, so the server retransmits some."""
     chance = ["-m", "statistic", "--mode", "random", "--probability", "0.01"]
     rule = ["FORWARD", "-p", "tcp", *chance, "-j", "DROP"]
     machine = cluster.node("user-1").machine
@@ -91,7 +91,7 @@ def test_loss_is_seen_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_every_result_carries_its_network_and_says_if_that_was_the_limit(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_every_result_has_its_network_and_whether_it_was_the_limit(kubectl: Kubectl, cluster: Cluster) -> None:
     preflight = {**SHORT_PREFLIGHT, "durationSeconds": 4}
     with cluster.link("cloud-1", "100mbit"):
         kubectl.apply(file_transfer(fileSizes=["1Ki", "16Mi"], access="NodePort", repetitions=2, preflight=preflight))

@@ -1,4 +1,4 @@
-"""Faults on purpose: whatever is killed, nothing is counted twice, nothing measured is lost, nothing is left behind."""
+"""After faults no trial is counted twice, no measurement is lost, and no object is left."""
 
 import os
 import signal
@@ -13,7 +13,7 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
 from tests.e2e.strike import kill_pod, strike
 
-ESTABLISHED = "01"  # in /proc/net/tcp
+ESTABLISHED = "01"  # the state in /proc/net/tcp
 
 
 @pytest.mark.timing
@@ -30,7 +30,7 @@ def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
 
 
 @pytest.mark.timing
-def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_server_pod_killed_during_a_transfer(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=2, access="ClusterIP", retry={"attempts": 1000}))
     running = Running(kubectl)
     strike(running, cluster, lambda: kill_pod(running, cluster, "server"), slow="cloud-1")
@@ -40,14 +40,14 @@ def test_server_pod_killed_in_mid_transfer(kubectl: Kubectl, cluster: Cluster) -
 
 
 @pytest.mark.release
-def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Nothing is lost, and what is asked for next waits until controllers and scheduler have seen that it is back."""
+def test_api_server_down_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Nothing is lost. The next benchmark starts when controllers and scheduler see the API server again."""
     kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=4))
     running = Running(kubectl)
     running.wait_for_pod("client")
     cluster.stop("apiserver")
     away = threading.Event()
-    away.wait(60)  # the minute itself is the fault
+    away.wait(60)  # this minute is the fault
     cluster.start("apiserver")
     cluster.wait_for_api()
     wait_for("every node is Ready again", cluster.ready, 150)
@@ -60,8 +60,8 @@ def test_api_server_away_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Once what the kernel had of the file has arrived, the client connects again, and waits for an answer."""
+def test_nginx_paused_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
+    """When the kernel's buffer of the file is read, the client reconnects and waits for a response."""
     retry = {"readTimeoutMilliseconds": 500, "waitMilliseconds": 100, "attempts": 1000}
     kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=1, retry=retry))
     running = Running(kubectl)
@@ -71,7 +71,7 @@ def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluste
         return pids(cluster, kubectl.namespace, running.wait_for_pod(role)["metadata"]["name"], program)
 
     def connections() -> set[str]:
-        """The local ends of the client's connections, as the kernel writes them."""
+        """Returns the local addresses of the client's connections as the kernel writes them."""
         (pid,) = processes("client", "tierbench-client")
         lines = Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]
         return {line.split()[1] for line in lines if line.split()[3] == ESTABLISHED}
@@ -81,14 +81,14 @@ def test_nginx_stopped_for_longer_than_the_read_timeout(kubectl: Kubectl, cluste
         for pid in processes("server", "nginx"):
             os.kill(pid, signal.SIGSTOP)
 
-    def go_on() -> None:
+    def resume() -> None:
         try:
-            wait_for("the client connects again", lambda: connections() - before)
+            wait_for("the client reconnects", lambda: connections() - before)
         finally:
             for pid in processes("server", "nginx"):
                 os.kill(pid, signal.SIGCONT)
 
-    strike(running, cluster, stop, then=go_on, slow="cloud-1")
+    strike(running, cluster, stop, then=resume, slow="cloud-1")
     assert_every_trial_once(running, 1)
     status = running.results[0]["status"]
     assert status["counts"]["retryCauses"]["Stalled"] >= 1

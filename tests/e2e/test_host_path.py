@@ -1,4 +1,4 @@
-"""A folder of the node's own: what others have in it is neither served nor changed, and no link leads out of it."""
+"""Foreign files in a folder of the node are neither served nor changed, and no link leads out of it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,33 +13,33 @@ from tests.e2e.strike import strike
 
 pytestmark = pytest.mark.privileged
 SIZE = 64 * 2**20
-SECRET = "a-strangers-secret"
-STRANGERS = (".", "secret", "passwd", f"{SIZE}.bin")
+SECRET = "a-foreign-secret"
+FOREIGN = (".", "secret", "passwd", f"{SIZE}.bin")
 
-# The shell can ask by itself, and the path comes as it is written.
+# A shell can send the request, and does not change the path.
 GET = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' >&3; head -c 4096 <&3 | cat -v"
 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of the server's node, and one elsewhere on it; `path` is not made yet."""
+    """A folder of the server's node, and another one elsewhere. `path` does not exist yet."""
 
     node: NodeMachine
     path: str
     elsewhere: str
 
     def shell(self, script: str) -> str:
-        """What a script prints on the node."""
+        """Runs a script on the node, and returns its output."""
         return self.node.machine.output("sh", "-ec", script)
 
     def facts(self, *paths: str) -> list[str]:
-        """Mode and owner of each; of a link, its own."""
+        """Returns mode and owner of each path. For a link they are the link's own."""
         return self.shell(f"stat --format='%A %u:%g %N' {' '.join(paths)}").splitlines()
 
 
 @pytest.fixture
 def folder(kubectl: Kubectl, cluster: Cluster) -> Iterator[Folder]:
-    """A folder of the test's own."""
+    """A folder for the test."""
     name = kubectl.namespace
     folder = Folder(cluster.node("cloud-1"), f"/var/lib/tierbench/{name}", f"/srv/{name}")
     folder.shell(f"mkdir --mode=700 {folder.elsewhere}")
@@ -49,15 +49,13 @@ def folder(kubectl: Kubectl, cluster: Cluster) -> Iterator[Folder]:
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_what_strangers_put_there_is_neither_served_nor_changed(
-    kubectl: Kubectl, cluster: Cluster, folder: Folder
-) -> None:
+def test_foreign_files_are_neither_served_nor_changed(kubectl: Kubectl, cluster: Cluster, folder: Folder) -> None:
     folder.shell(
         f"mkdir --mode=711 {folder.path}; cd {folder.path}; echo {SECRET} >secret; chmod 600 secret\n"
         f"ln -s /etc/passwd passwd; ln -s /etc/passwd {SIZE}.bin"
     )
-    strangers = [f"{folder.path}/{name}" for name in STRANGERS]
-    before = folder.facts(*strangers)
+    foreign = [f"{folder.path}/{name}" for name in FOREIGN]
+    before = folder.facts(*foreign)
     storage = {"hostPath": {"path": folder.path}}
     kubectl.apply(file_transfer(storage=storage, access="NodePort", fileSizes=["64Mi"]))
     running = Running(kubectl)
@@ -68,7 +66,7 @@ def test_what_strangers_put_there_is_neither_served_nor_changed(
         script = GET.format(host=folder.node.address, port=port, path=path)
         return cluster.node("user-1").machine.output("bash", "-ec", script)
 
-    def look() -> None:
+    def check_responses() -> None:
         served = get(f"/{SIZE}.bin")
         assert "200 OK" in served.splitlines()[0]
         assert f"Content-Length: {SIZE}" in served
@@ -78,10 +76,10 @@ def test_what_strangers_put_there_is_neither_served_nor_changed(
             assert SECRET not in answer
             assert "root:" not in answer
 
-    strike(running, cluster, look, slow="cloud-1")
+    strike(running, cluster, check_responses, slow="cloud-1")
     assert_every_trial_once(running)
     assert_nothing_left(running)
-    assert folder.facts(*strangers) == before
+    assert folder.facts(*foreign) == before
     assert folder.shell(f"cat {folder.path}/secret") == f"{SECRET}\n"
     (own,) = folder.facts(f"{folder.path}/_tierbench")
     assert own.startswith("drwxr-xr-x 0:0 ")

@@ -1,4 +1,4 @@
-"""Clusters whose nodes have no image of ours get them from a registry, or from an archive, as users' clusters do."""
+"""Nodes without our images get them from a registry or from an archive, as users' clusters do."""
 
 import os
 import secrets
@@ -27,7 +27,7 @@ PLATFORMS = ("linux/amd64", "linux/arm64", "linux/arm/v7")
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Cluster]:
-    """A new cluster of two nodes, which have the image of the sandbox and no other."""
+    """A new cluster of two nodes, which have only the image of the sandbox."""
     nodes = tmp_path / "nodes.toml"
     nodes.write_text(NODES)
     cluster = Cluster(f"images-{secrets.token_hex(3)}")
@@ -48,7 +48,7 @@ def release(bare: Cluster) -> Release:
 
 
 def names(cluster: Cluster) -> set[str]:
-    """Of all images that nodes have."""
+    """Returns the names of the images on all nodes."""
     return {name for node in cluster.nodes for name in output(*node.ctr("images", "list", "--quiet")).split()}
 
 
@@ -59,7 +59,7 @@ def make(*arguments: str) -> str:
 
 
 def make_namespaces(release: Release) -> tuple[Kubectl, Kubectl]:
-    """That of the release, and one for a benchmark."""
+    """Creates the namespaces of the release and of a benchmark."""
     found = release.kubectl, release.kubectl.inside("bench")
     for kubectl in found:
         kubectl.create_namespace("restricted")
@@ -67,7 +67,7 @@ def make_namespaces(release: Release) -> tuple[Kubectl, Kubectl]:
 
 
 def complete_a_benchmark(release: Release) -> Running:
-    """The chart's own test, which waits for an operator that starts, and a benchmark of one file to its end."""
+    """Runs the chart's own test, which waits for the operator, and a benchmark of one file."""
     release.kubectl("delete", "pods", "--selector=app.kubernetes.io/name=tierbench", "--wait=false")
     release.test()
     kubectl = release.kubectl.inside("bench")
@@ -81,8 +81,8 @@ def complete_a_benchmark(release: Release) -> Running:
 def test_cluster_without_images_pulls_them_from_a_registry(bare: Cluster, release: Release) -> None:
     address = bare.trust_registry(*free_ports(1))
     with registry.serving(address):
-        said = make("push", f"REGISTRY={address}/team", "INSECURE=1")
-        assert f"--set global.imageRegistry={address}/team" in said
+        output = make("push", f"REGISTRY={address}/team", "INSECURE=1")
+        assert f"--set global.imageRegistry={address}/team" in output
         make_namespaces(release)
         release.install(f"global.imageRegistry={address}/team")
         running = complete_a_benchmark(release)

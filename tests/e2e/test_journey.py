@@ -1,4 +1,4 @@
-"""From kubectl apply to an answer."""
+"""A user applies objects with kubectl, and gets an answer."""
 
 from typing import Any
 
@@ -8,14 +8,14 @@ from tests.e2e.operator_release import Release
 
 
 def advised(kubectl: Kubectl, *reasons: str) -> dict[str, Any]:
-    """The status of the advice, once it is answered for one of these reasons."""
+    """Returns the status of the advice when it is answered for one of these reasons."""
 
     def answered() -> dict[str, Any] | None:
         status: dict[str, Any] = kubectl.get("placementadvice", "files").get("status", {})
         found = [item["reason"] for item in status.get("conditions", []) if item["type"] == "Answered"]
         return status if set(found) & set(reasons) else None
 
-    return wait_for(f"the advice says {' or '.join(reasons)}", answered, 30)
+    return wait_for(f"the advice is answered: {' or '.join(reasons)}", answered, 30)
 
 
 def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
@@ -40,7 +40,8 @@ def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Releas
     assert "1Mi" in row
     written = running.results[0]["status"]
     assert ("Yes" if written["valid"] else written["invalid"][0]["reason"]) in row
-    assert written["valid"] == (not written.get("invalid"))  # a busy machine may spoil it, and then it says by what
+    # A busy machine may make a result invalid, with a reason.
+    assert written["valid"] == (not written.get("invalid"))
     running.wait_for_description("RunStarted", "Starting", "CaseMeasured", "AllCasesMeasured")
 
     answer = advised(kubectl, "ShownBetter", "CouldGoEitherWay", "PerhapsWithinMargin", "EqualWithinMargin")

@@ -1,11 +1,11 @@
-"""Kafka beside Mosquitto on a real cluster."""
+"""Kafka and Mosquitto are compared on a real cluster."""
 
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, broker
 from tests.e2e.kubectl import Kubectl
 
 
 def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
-    """On equal terms, encrypted, and with the settings that were made for the node."""
+    """Both brokers are measured under equal conditions, encrypted, with the settings for their node."""
     kubectl.apply(
         broker(
             brokers=[{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}],

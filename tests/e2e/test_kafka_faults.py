@@ -1,4 +1,4 @@
-"""A Kafka that is killed, has no memory, or refuses: what is said of it, and what is counted."""
+"""A Kafka that is killed, has no memory, or refuses a client has a reason, and its messages are counted."""
 
 import signal
 from contextlib import suppress
@@ -30,15 +30,15 @@ def measure(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> Running:
 
 
 def java(running: Running, cluster: Cluster) -> Process:
-    """The process of the Kafka."""
+    """Returns the process of the Kafka."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
     found = map(Process, pids(cluster, running.kubectl.namespace, pod, "java"))
     return next(process for process in found if process.name == "java")
 
 
 @pytest.mark.timing
-def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, cluster: Cluster) -> None:
-    """However long a busy machine takes to start it again."""
+def test_killed_kafka_loses_no_acknowledged_message(kubectl: Kubectl, cluster: Cluster) -> None:
+    """A busy machine may take long to start Kafka again."""
     running = measure(kubectl, **LONG, patienceMilliseconds=120_000)
     strike(running, cluster, lambda: java(running, cluster).send(signal.SIGKILL), phases=("Complete", "Failed"))
     status = running.results[0]["status"]
@@ -53,7 +53,7 @@ def test_killed_kafka_loses_nothing_that_it_acknowledged(kubectl: Kubectl, clust
 @pytest.mark.release
 @pytest.mark.timing
 def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
-    """The kernel kills it in mid-trial, at once: with a little memory left it would only crawl, and clients give up."""
+    """The kernel kills Kafka during a trial. It gets no memory at all, because with a little it would only be slow."""
     forever = {**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 600}}
     running = measure(kubectl, **forever)
     strike(running, cluster, lambda: _take_memory(java(running, cluster).pid), phases=("Failed",))
@@ -64,8 +64,11 @@ def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> No
 
 
 def _take_memory(pid: int) -> None:
-    """A MiB after the other, page cache first, until the kernel kills for it (version 2 of control groups) or finds
-    nothing more to take, and kills for the next page that the process asks for (version 1)."""
+    """Allocates 1 MiB after another, page cache first, until the kernel kills the process.
+
+    With control groups of version 1 nothing more can be allocated at the end. The kernel kills the process at its next
+    page.
+    """
     groups = [line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     path = next(path for controllers, path in groups if controllers in ("memory", ""))
     folders = (Path(f"/sys/fs/cgroup/memory{path}"), Path(f"/sys/fs/cgroup{path}"))
@@ -78,8 +81,8 @@ def _take_memory(pid: int) -> None:
 
 
 @pytest.mark.release
-def test_external_kafka_and_whom_it_does_not_trust(kubectl: Kubectl) -> None:
-    """One user may do everything there, one nothing, and one has a wrong password."""
+def test_external_kafka_rejects_users_that_it_does_not_trust(kubectl: Kubectl) -> None:
+    """One user has all permissions, one has none, and one has a wrong password."""
     address = external_kafka(kubectl, users=("trusted", "stranger"), trusted="trusted")
     accounts = {"trusted": "trusted", "stranger": "stranger", "forger": "trusted"}
     for name, user in accounts.items():

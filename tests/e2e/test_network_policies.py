@@ -1,4 +1,4 @@
-"""Strangers reach none of the ports that a benchmark opens for its own pods, while those do."""
+"""Foreign pods reach none of the ports that a benchmark opens for its own pods."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,12 +23,12 @@ LIMIT = ("timeout", "60", "bash", "-c")
 
 @dataclass(frozen=True)
 class Stranger:
-    """A pod that belongs to nothing, in a namespace of its own."""
+    """A foreign pod, in a namespace of its own."""
 
     kubectl: Kubectl
 
     def reaches(self, address: str, port: int) -> bool:
-        """Whether a connection comes about. It has to be refused, not only slow, to count as none."""
+        """Returns whether a connection succeeds. A connection that is only slow fails the test."""
         try:
             self.kubectl("exec", "stranger", "--", *LIMIT, CONNECT.format(address=address, port=port))
         except KubectlError as error:
@@ -40,7 +40,7 @@ class Stranger:
 
 @pytest.fixture
 def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) -> Iterator[Stranger]:
-    """On the node of the benchmarks' clients. Nodes that were restarted enforce policies again."""
+    """A foreign pod on the node of the benchmarks' clients. Restarted nodes enforce policies again."""
     cluster.network_policies(True)
     elsewhere = kubectl.inside(f"{kubectl.namespace}-strange")
     elsewhere.create_namespace()
@@ -68,10 +68,10 @@ KINDS = pytest.mark.parametrize(
 
 @KINDS
 @pytest.mark.timing
-def test_strangers_reach_what_a_benchmark_opens_and_nothing_else(
+def test_foreign_pods_reach_no_port_of_a_benchmark(
     kubectl: Kubectl, cluster: Cluster, release: Release, stranger: Stranger, given: dict[str, Any], port: int
 ) -> None:
-    """A client of the benchmark reaches each of its ports at the same time."""
+    """A client of the benchmark reaches each port at the same time."""
     kubectl.apply(given)
     running = Running(kubectl, "measured", given["kind"].lower())
 
@@ -84,7 +84,7 @@ def test_strangers_reach_what_a_benchmark_opens_and_nothing_else(
             return False
         return True
 
-    def look() -> None:
+    def check_ports() -> None:
         server = running.wait_for_pod("server")
         address = server["status"]["podIP"]
         closed = [AGENT]
@@ -100,6 +100,6 @@ def test_strangers_reach_what_a_benchmark_opens_and_nothing_else(
         operator = release.kubectl.get("pod", release.pod)["status"]["podIP"]
         wait_for("the operator", lambda: stranger.reaches(operator, OPERATOR))
 
-    strike(running, cluster, look, slow="cloud-1" if given is FILES else "")
+    strike(running, cluster, check_ports, slow="cloud-1" if given is FILES else "")
     assert {result["status"]["phase"] for result in running.results} == {"Measured"}
     assert_nothing_left(running)

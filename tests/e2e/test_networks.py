@@ -1,4 +1,4 @@
-"""Networks on a real cluster: the shaped rate is found, both protocols go both ways, and what is blocked says so."""
+"""Networks on a real cluster: the rate of links, both protocols and directions, and blocked protocols."""
 
 import os
 import signal
@@ -15,13 +15,13 @@ from tests.e2e.operator_release import pids
 from tests.e2e.strike import strike
 from tierbench.workloads.pods import RESTRICTED, pod_security
 
-# Of a 1500-byte packet in an Ethernet frame: without IPv4, TCP and timestamps.
+# The share of a 1500-byte packet in an Ethernet frame without IPv4, TCP and timestamps.
 PAYLOAD_SHARE = 1448 / 1514
 UDP_BITS = 20_000_000
 
 
 def run(kubectl: Kubectl, **spec: Any) -> list[dict[str, Any]]:
-    """Results of a benchmark that ran to its end."""
+    """Returns the results of a completed benchmark."""
     kubectl.apply(network(**spec))
     running = Running(kubectl, "networks", "networkbenchmark")
     running.wait_for_phase("Complete", "Failed", seconds=120)
@@ -33,8 +33,8 @@ def mean(result: dict[str, Any], quantity: str) -> float:
     return float(result["status"]["statistics"][quantity]["mean"])
 
 
-def test_tcp_and_udp_each_way(kubectl: Kubectl) -> None:
-    """What every trial carries, whatever the network is like; a port of the node leads to both."""
+def test_tcp_and_udp_in_each_direction(kubectl: Kubectl) -> None:
+    """Checks the fields that every trial has. A NodePort serves both protocols."""
     spec = {"protocols": ["TCP", "UDP"], "streams": [2], "udp": {"kilobitsPerSecond": 1000}, "repetitions": 3}
     results = run(kubectl, access="NodePort", trim={"lowest": 1, "highest": 1}, **spec)
     levels = [(result["spec"]["levels"]["protocol"], result["spec"]["levels"]["direction"]) for result in results]
@@ -62,7 +62,7 @@ def test_tcp_and_udp_each_way(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.measures
-def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_tcp_measures_the_rate_of_the_link_in_each_direction(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "100mbit"):
         results = run(kubectl, access="NodePort", durationSeconds=2, streams=[4], repetitions=1)
     assert len(results) == 2
@@ -76,8 +76,8 @@ def test_tcp_finds_the_rate_of_the_link_each_way(kubectl: Kubectl, cluster: Clus
 
 
 @pytest.mark.release
-def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None:
-    """One that no benchmark has made. Every kernel allows reno."""
+def test_an_external_server_is_measured_without_an_agent(kubectl: Kubectl) -> None:
+    """The test starts the server. Every kernel allows reno."""
     pod = {
         "nodeSelector": {"hw": "cloud"},
         "containers": [
@@ -112,14 +112,14 @@ def test_a_server_outside_is_measured_without_an_agent(kubectl: Kubectl) -> None
 
 
 def running_at(pod: dict[str, Any]) -> str:
-    """The address of a pod that runs; else nothing."""
+    """Returns the address of a running pod, or an empty string."""
     status = pod["status"]
     return str(status.get("podIP", "")) if status.get("phase") == "Running" else ""
 
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
+def test_udp_in_both_directions_at_once_by_node_port(kubectl: Kubectl) -> None:
     spec = {"protocols": ["UDP"], "directions": ["Both"], "udp": {"kilobitsPerSecond": UDP_BITS // 1000}}
     (result,) = run(kubectl, access="NodePort", **spec)
     assert result["status"]["phase"] == "Measured", result["status"]
@@ -133,7 +133,7 @@ def test_udp_both_ways_at_once_by_the_nodes_port(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_blocked_udp_fails_only_its_cases(kubectl: Kubectl, cluster: Cluster) -> None:
     rule = ["ipproto", "udp", "dport", "5201", "unreachable"]
     machine = cluster.node("cloud-1").machine
     machine.run("ip", "rule", "add", *rule)
@@ -148,8 +148,8 @@ def test_udp_that_is_blocked_fails_its_cases_and_no_other(kubectl: Kubectl, clus
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: Cluster) -> None:
-    """The client's network namespace stops permitting it after the first trial's echo requests."""
+def test_forbidden_ping_fails_with_what_to_do(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The client's network namespace forbids ping after the echo requests of the first trial."""
     kubectl.apply(network(directions=["Upload"], durationSeconds=5))
     running = Running(kubectl, "networks", "networkbenchmark")
 
@@ -167,13 +167,13 @@ def test_ping_that_is_not_permitted_says_the_way_out(kubectl: Kubectl, cluster: 
 
 
 def at_once(**spec: Any) -> dict[str, Any]:
-    """Two clients on links of their own rates, the server where there is room for both."""
+    """Returns a benchmark of two clients on links of different rates, with a server that can serve both."""
     clients = {"nodeClasses": ["cloud", "jetson-nano"], "together": ["AllAtOnce"]}
     return {"servers": {"nodeClasses": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
 
 
-def test_clients_alone_and_all_at_once(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Who measured, and that the one with the faster link had more of what both had at the same time."""
+def test_clients_one_by_one_and_all_at_once(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Results name their clients, and the client on the faster link got more while both measured."""
     spec = at_once(repetitions=1)
     spec["clients"]["together"] = ["Alone", "AllAtOnce"]
     with cluster.link("cloud-1", "10mbit"), cluster.link("jetson-1", "100mbit"):
@@ -209,7 +209,7 @@ def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_clients_have_their_links_alone_and_share_the_servers_link(kubectl: Kubectl, cluster: Cluster) -> None:
     spec = at_once(durationSeconds=2, repetitions=1)
     spec["clients"]["together"] = ["Alone", "AllAtOnce"]
     with cluster.link("user-1", "60mbit"), cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "50mbit"):
@@ -221,7 +221,7 @@ def test_each_client_alone_has_its_link_and_all_at_once_share_the_servers(kubect
 
 
 @pytest.mark.timing
-def test_a_client_that_dies_leaves_the_others_figures(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_a_client_that_dies_does_not_affect_the_other(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(network(**at_once(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")
 

@@ -1,4 +1,4 @@
-"""A control plane that takes no other pods. What Pod Security Standards refuse is in tests/api."""
+"""The operator runs on a control plane that admits no other pods. tests/api checks the Pod Security Standards."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ CONTROL_PLANE = "node-role.kubernetes.io/control-plane"
 
 @pytest.fixture
 def control_plane(release: Release) -> Iterator[str]:
-    """A node that is tainted as kubeadm does it."""
+    """A node with the taint that kubeadm sets."""
     (node,) = (item["metadata"]["name"] for item in release.kubectl.list("nodes", "hw=user"))
     release.kubectl("label", "node", node, f"{CONTROL_PLANE}=")
     release.kubectl("taint", "node", node, f"{CONTROL_PLANE}:NoSchedule")

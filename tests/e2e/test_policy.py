@@ -1,4 +1,4 @@
-"""What the administrator refuses, and only a client can see, is not connected to."""
+"""A client does not connect to addresses that the policy refuses and only the client can resolve."""
 
 import pytest
 
@@ -10,7 +10,7 @@ ELSEWHERE = "elsewhere"
 
 
 @pytest.mark.parametrize("kind", ["broker", "network"])
-def test_a_name_that_leads_to_the_api_server_is_refused_by_the_client(kubectl: Kubectl, kind: str) -> None:
+def test_the_client_refuses_a_name_of_the_api_server(kubectl: Kubectl, kind: str) -> None:
     name = {"type": "ExternalName", "externalName": "kubernetes.default.svc.cluster.local"}
     kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": ELSEWHERE}, "spec": name})
     external = {"address": f"{ELSEWHERE}.{kubectl.namespace}.svc.cluster.local:443"}

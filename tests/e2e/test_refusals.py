@@ -1,4 +1,4 @@
-"""What cannot be measured is refused with a reason and a way out: tests/operator has the other reasons."""
+"""A case that cannot be measured fails with a reason and what to do. tests/operator checks the other reasons."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The harness itself."""
+"""The strike harness reports when no fault fell into a trial."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.e2e.strike import NotStruck, strike
 
 
 @pytest.mark.release
-def test_a_strike_that_lands_in_no_trial_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Trials that are over before any load was seen; each run has twice the load of the one before."""
+def test_a_strike_outside_of_all_trials_is_reported(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Trials are over before any load is seen. Each run has twice the load of the previous run."""
     struck: list[str] = []
     kubectl.apply(file_transfer(fileSizes=["1Ki"], repetitions=1))
     running = Running(kubectl)

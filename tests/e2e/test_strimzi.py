@@ -1,5 +1,7 @@
-"""Kafka by Strimzi on a real cluster, beside Mosquitto: the stand-in's where no Strimzi is, a real one's with
-CLUSTER=current."""
+"""Kafka by Strimzi is compared with Mosquitto on a real cluster.
+
+In the built-in cluster a stand-in replaces Strimzi's operator. With CLUSTER=current it is a real Strimzi.
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -23,7 +25,7 @@ SECONDS = 120 if BUILT_IN else 600
 KILL = 'for each in /proc/[0-9]*; do if [ "$(cat "$each/comm")" = java ]; then kill -9 "${each#/proc/}"; fi; done; true'
 
 pytestmark = [pytest.mark.privileged, pytest.mark.release]
-built_in = pytest.mark.skipif(not BUILT_IN, reason="a real Strimzi is there, and watches")
+built_in = pytest.mark.skipif(not BUILT_IN, reason="a real Strimzi is installed and watches")
 
 
 def strimzi(**options: Any) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def measure(kubectl: Kubectl, **spec: Any) -> Running:
 
 @pytest.fixture(scope="module")
 def stand_in(environment: dict[str, str]) -> Iterator[StandIn | None]:
-    """Strimzi's kinds, and somebody who answers for them. None where a real Strimzi does."""
+    """Installs Strimzi's definitions and a stand-in for its operator, or nothing if there is a real Strimzi."""
     kubectl = Kubectl(environment)
     if not BUILT_IN:
         kubectl("get", KINDS, "--all-namespaces")
@@ -52,13 +54,13 @@ def stand_in(environment: dict[str, str]) -> Iterator[StandIn | None]:
 
 
 def assert_nothing_left(measured: Running) -> None:
-    """Nor of Strimzi's objects, nor of what it made of them."""
+    """Waits until Strimzi's objects, their pods and the benchmark's own objects are gone."""
     label = f"tierbench.io/benchmark={measured.name}"
 
     def gone() -> bool:
         return not any(measured.kubectl.list(kind, label) for kind in KINDS.split(","))
 
-    wait_for(f"Strimzi has nothing of {measured.name}", gone, SECONDS)
+    wait_for(f"no object of Strimzi is left of {measured.name}", gone, SECONDS)
     wait_for(f"nothing is left of {measured.name}", lambda: not measured.leftovers(), SECONDS)
 
 
@@ -67,20 +69,20 @@ def kill(release: Release) -> None:
 
 
 def broker_pod(measured: Running) -> dict[str, Any]:
-    """The broker's, once it is ready."""
+    """Returns the broker's pod when it is ready."""
     name = wait_for("a broker", lambda: [name for name in _names(measured) if name.endswith("-0")], SECONDS)[0]
     measured.kubectl("wait", "--for=condition=Ready", f"pod/{name}", f"--timeout={SECONDS}s", timeout=SECONDS)
     return measured.kubectl.get("pod", name)
 
 
 def helper_pod(measured: Running) -> dict[str, Any]:
-    """That of the topic and user operators, on its node: Strimzi makes it once the broker is ready."""
+    """Returns the pod of the topic and user operators when it has a node. Strimzi creates it after the broker."""
 
     def scheduled() -> dict[str, Any] | None:
         pods = [measured.kubectl.get("pod", name) for name in _names(measured) if "entity-operator" in name]
         return next((pod for pod in pods if "nodeName" in pod["spec"]), None)
 
-    return wait_for("a helper on a node", scheduled, SECONDS)
+    return wait_for("the pod of the topic and user operators has a node", scheduled, SECONDS)
 
 
 def _names(measured: Running) -> list[str]:
@@ -90,14 +92,14 @@ def _names(measured: Running) -> list[str]:
 
 @built_in
 def test_without_strimzi(kubectl: Kubectl) -> None:
-    """Before its kinds are there."""
+    """Strimzi's definitions are not installed."""
     measured = measure(kubectl)
     measured.wait_for_phase("Failed", seconds=SECONDS)
     assert measured.results[0]["status"]["reason"] == "StrimziNotFound"
 
 
-def test_measured_beside_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
-    """On equal terms, encrypted, and with an operator that is killed while Strimzi's objects come up."""
+def test_measured_with_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
+    """Conditions are equal and encrypted. The operator is killed while Strimzi's objects become ready."""
     brokers, order = [MOSQUITTO, strimzi()], {"passes": 1}
     measured = measure(kubectl, brokers=brokers, delivery=["ExactlyOnce"], tls=["TLSv1.3"], order=order)
     wait_for("a Kafka", lambda: kubectl.list("kafkas"), SECONDS)
@@ -122,15 +124,15 @@ def _measured_nodes(measured: Running) -> set[str]:
 
 
 @pytest.mark.timing
-def test_killed_broker_loses_nothing_that_it_acknowledged(
+def test_killed_broker_loses_no_acknowledged_message(
     kubectl: Kubectl, release: Release, stand_in: StandIn | None, request: pytest.FixtureRequest
 ) -> None:
-    """Its process in mid-trial, its volume kept; and the operator while Strimzi's objects go."""
+    """The broker's process is killed during a trial, and its volume is kept. The operator is killed during cleanup."""
     messages = {"messagesPerPublisher": 400 if BUILT_IN else 6000}
     load = {"pacing": {"messagesPerSecond": 100}, "load": messages, "repetitions": 1}
     volume = {"persistentVolumeClaim": {"storageClassName": CLASS, "size": "1Gi"}} if BUILT_IN else {}
-    brokers, patience = [strimzi(**volume)], SECONDS * 500
-    measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=patience, **load)
+    brokers, milliseconds = [strimzi(**volume)], SECONDS * 500
+    measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=milliseconds, **load)
 
     def kill_broker() -> None:
         kubectl("exec", broker_pod(measured)["metadata"]["name"], "--container=kafka", "--", "sh", "-c", KILL)
@@ -141,7 +143,7 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
 
     if BUILT_IN:
         strike(measured, request.getfixturevalue("cluster"), kill_broker, then=kill_operator, seconds=SECONDS)
-    else:  # clients elsewhere cannot be held
+    else:  # clients of other clusters cannot be stopped
         measured.wait_for_trial(seconds=SECONDS)
         kill_broker()
         kill_operator()
@@ -153,8 +155,10 @@ def test_killed_broker_loses_nothing_that_it_acknowledged(
     assert_nothing_left(measured)
 
 
-def test_each_that_does_not_come_up_is_named_and_the_next_one_tried(kubectl: Kubectl, stand_in: StandIn | None) -> None:
-    """A version that Strimzi does not have, and a broker that is killed for want of memory."""
+def test_each_broker_that_does_not_start_is_reported_and_the_next_one_is_tried(
+    kubectl: Kubectl, stand_in: StandIn | None
+) -> None:
+    """Strimzi does not support one version, and one broker is killed because of its memory limit."""
     small = {"provider": "Strimzi", "heap": "96Mi", "strimzi": {"resources": {"limits": {"memory": "128Mi"}}}}
     measured = measure(kubectl, brokers=[strimzi(version="9.9.9"), {"name": "small", "kafka": small}])
     measured.wait_for_phase("Failed", seconds=SECONDS)
@@ -167,7 +171,7 @@ def test_each_that_does_not_come_up_is_named_and_the_next_one_tried(kubectl: Kub
 
 
 @built_in
-def test_nobody_watches_the_namespace(kubectl: Kubectl, stand_in: StandIn) -> None:
+def test_no_operator_of_strimzi_watches_the_namespace(kubectl: Kubectl, stand_in: StandIn) -> None:
     stand_in.watching = False
     try:
         measured = measure(kubectl, timeouts={"schedulingSeconds": 5})

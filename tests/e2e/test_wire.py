@@ -1,4 +1,4 @@
-"""What strangers find at a server's node: an agent that speaks TLS alone, and iperf3 only while its client measures."""
+"""A server's node offers an agent with TLS only, and iperf3 only while its client measures."""
 
 import signal
 from typing import Any
@@ -13,7 +13,7 @@ from tests.e2e.operator_release import pids
 from tests.e2e.strike import held, strike
 
 AGENT, IPERF3 = 8090, 5201
-# The shell can ask by itself.
+# A shell can connect.
 CONNECT = "if (exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null; then echo open; else echo closed; fi"
 IN_CLEAR = "exec 3<>/dev/tcp/{host}/{port}; printf 'POST /v1/open HTTP/1.0\\r\\n\\r\\n' >&3; head -1 <&3"
 
@@ -21,49 +21,49 @@ IN_CLEAR = "exec 3<>/dev/tcp/{host}/{port}; printf 'POST /v1/open HTTP/1.0\\r\\n
 @pytest.mark.privileged
 @pytest.mark.release
 @pytest.mark.timing
-def test_iperf3_listens_for_its_client_alone_and_the_agent_where_it_is_asked(
+def test_iperf3_listens_only_for_its_client_and_the_agent_only_on_one_address(
     kubectl: Kubectl, cluster: Cluster
 ) -> None:
-    """On the node's own network, where all its addresses could be listened at. Echo requests come before the load."""
+    """The server uses the node's network, which has several addresses. Echo requests precede the load."""
     ping = {"count": 50, "intervalMilliseconds": 200}
     spec: dict[str, Any] = {"directions": ["Upload"], "durationSeconds": 5, "repetitions": 1, "ping": ping}
     kubectl.apply(network(access="HostNetwork", **spec))
     running = Running(kubectl, "networks", "networkbenchmark")
-    server, stranger = cluster.node("cloud-1"), cluster.node("jetson-1")
+    server, foreign = cluster.node("cloud-1"), cluster.node("jetson-1")
 
-    def seen(script: str, port: int) -> str:
+    def output_of(script: str, port: int) -> str:
         script = script.format(host=server.address, port=port)
-        return stranger.machine.output("bash", "-c", script).strip()
+        return foreign.machine.output("bash", "-c", script).strip()
 
     running.wait_for_pod("client")
     with held(running, cluster):
-        assert (seen(CONNECT, AGENT), seen(CONNECT, IPERF3)) == ("open", "closed")
-        assert seen(IN_CLEAR, AGENT).split()[1] == "400"
+        assert (output_of(CONNECT, AGENT), output_of(CONNECT, IPERF3)) == ("open", "closed")
+        assert output_of(IN_CLEAR, AGENT).split()[1] == "400"
         assert listening(server.machine.output("cat", "/proc/net/tcp", "/proc/net/tcp6"), AGENT) == {
             hexadecimal(server.address)
         }
 
     def kill_client() -> None:
-        assert seen(CONNECT, IPERF3) == "open"
+        assert output_of(CONNECT, IPERF3) == "open"
         client = running.wait_for_pod("client")["metadata"]["name"]
         for pid in pids(cluster, kubectl.namespace, client, "tierbench-client"):
             Process(pid).send(signal.SIGKILL)
-        wait_for("iperf3 listens no more", lambda: seen(CONNECT, IPERF3) == "closed")
+        wait_for("iperf3 no longer listens", lambda: output_of(CONNECT, IPERF3) == "closed")
 
     strike(running, cluster, kill_client)
     (result,) = running.results
     assert result["status"]["counts"]["completed"] == 1, result["status"]
     assert_nothing_left(running)
-    assert seen(CONNECT, AGENT) == "closed"
+    assert output_of(CONNECT, AGENT) == "closed"
 
 
 def listening(sockets: str, port: int) -> set[str]:
-    """The addresses, as the kernel writes them, at which somebody listens on a port."""
+    """Returns the addresses, as the kernel writes them, on which a process listens on this port."""
     rows = (line.split() for line in sockets.splitlines())
     found = (row[1].split(":") for row in rows if len(row) > 3 and row[3] == "0A")
     return {address for address, number in found if int(number, 16) == port}
 
 
 def hexadecimal(address: str) -> str:
-    """An IPv4 address as the kernel writes it."""
+    """Returns an IPv4 address as the kernel writes it."""
     return "".join(f"{int(byte):02X}" for byte in reversed(address.split(".")))
