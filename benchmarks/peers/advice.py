@@ -57,7 +57,8 @@ def _result(case: int, server: str, node: str, levels: dict[str, str], times: li
     status = {"phase": "Measured", "trials": trials, "counts": {"completed": TRIALS}}
     body = {"metadata": {"name": f"r{case}", "namespace": "default"}, "spec": spec, "status": status}
     result = BenchmarkResult.model_validate(body)
-    statistics = {name: describe(values) for name, values in quantities(result.status.trials).items()}
+    columns = quantities("FileTransferBenchmark", result.status.trials)
+    statistics = {name: describe(values) for name, values in columns.items()}
     return result.model_copy(update={"status": result.status.model_copy(update={"statistics": statistics})})
 
 

@@ -7,7 +7,7 @@ from tests.unit.report.published import LEVELS, measured, published
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.panels import Panel, client_names, panels, panels_of_trials
+from tierbench.report.panels import Panel, client_names, panels
 
 
 def run(results: Sequence[BenchmarkResult]) -> RunResults:
@@ -71,12 +71,6 @@ def test_delivery_is_the_axis_where_sizes_are_few() -> None:
     assert names(found[0]) == [("TLS None", 0, 0), ("TLSv1.2", 1, 0)]
 
 
-def test_over_the_trials_the_axis_becomes_a_picture_each() -> None:
-    found = panels_of_trials(run(papers.access_networks()))
-    assert [panel.held for panel in found] == ["1 KiB", "10 KiB", "100 KiB"]
-    assert [len(line.cell("").results) for line in found[0].lines] == [1, 1, 1, 1]
-
-
 def test_what_would_be_too_many_lines_is_a_picture_each() -> None:
     states = ("Natural", "Warm", "Cold", "A", "B")
     results = [
@@ -91,10 +85,9 @@ def test_what_would_be_too_many_lines_is_a_picture_each() -> None:
 
 def test_no_case_is_lost_and_none_is_mixed_with_another() -> None:
     for results in (papers.access_networks(), papers.contents(), papers.deliveries(), papers.devices(), published()):
-        for found in (panels(run(results)), panels_of_trials(run(results))):
-            cells = [cell for panel in found for line in panel.lines for cell in line.cells.values()]
-            cases = [result.spec.case for cell in cells for result in cell.results]
-            assert sorted(cases) == sorted(result.spec.case for result in results)
+        cells = [cell for panel in panels(run(results)) for line in panel.lines for cell in line.cells.values()]
+        cases = [result.spec.case for cell in cells for result in cell.results]
+        assert sorted(cases) == sorted(result.spec.case for result in results)
     assert (
         max(len(c.results) for p in panels(run(papers.ratios())) for line in p.lines for c in line.cells.values()) == 1
     )

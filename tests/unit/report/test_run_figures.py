@@ -11,7 +11,7 @@ from tests.unit.kinds.network.test_clients import NODES
 from tests.unit.report import papers
 from tests.unit.report.brokers import measured as exchanged
 from tests.unit.report.brokers import three_classes
-from tests.unit.report.published import measured, published
+from tests.unit.report.published import published
 from tests.unit.report.test_page import outline, page, plots
 from tests.unit.report.test_panels import run
 from tierbench.advice.tables import Cell, newest, runs
@@ -54,21 +54,6 @@ def test_words_are_bars_and_never_joined_nor_logarithmic() -> None:
         assert figure.svg.count('class="interval"') == 6
         assert not figure.chart.logarithmic
         assert "logarithmic" not in figure.note
-
-
-def test_each_trial_stands_over_its_number() -> None:
-    found = pictures(papers.access_networks()).trials
-    assert [figure.chart.title for figure in found] == [
-        f"Messages per second over the trials: {size}" for size in ("1 KiB", "10 KiB", "100 KiB")
-    ]
-    assert found[0].chart.levels == tuple(map(str, range(1, 11)))
-    assert [len(series.points) for series in found[0].chart.series] == [10] * 4
-    assert [series.dash for series in found[0].chart.series] == [0, 1, 0, 1]
-
-
-def test_two_trials_are_no_course() -> None:
-    assert pictures([measured("cloud", "1M", [(1.0, 0)] * 2)]).trials == ()
-    assert len(pictures([measured("cloud", "1M", [(1.0, 0)] * 3)]).trials) == 1
 
 
 def test_a_message_takes_its_round_trip_and_decoding() -> None:
@@ -120,7 +105,6 @@ def test_a_client_s_rate_is_in_no_other_plot() -> None:
 def test_the_page_shows_the_pictures_before_the_tables() -> None:
     text = "".join(outline(page(papers.ratios())).text)
     assert text.index("Figures") < text.index("Time of a message, by step (8)") < text.index("mean ± s.d.")
-    assert "Trial by trial (18)" in text
 
 
 def figures(results: list[BenchmarkResult], titles: Mapping[str, str] = BROKER.spreads) -> tuple[Figure, ...]:

@@ -74,32 +74,6 @@ def test_a_threshold_is_drawn_from_where_it_is_set() -> None:
     assert lines_of(never.drawings[0]) == [("line", "p1")]
 
 
-def test_the_window_of_every_other_trial_is_drawn_small_and_to_one_scale() -> None:
-    (found,) = drawn(*case())
-    assert [drawing.title for drawing in found.others] == ["Trial 2"]
-    ticks = [
-        [text.text for text in ElementTree.fromstring(drawing.svg).iter("text")]
-        for drawing in (found.drawings[0], *found.others)
-    ]
-    assert ticks[0] == ticks[1]
-
-
-def test_other_trials_of_long_loads_stay_small() -> None:
-    many = 1024
-    flat, none = [5] * many, [0] * many
-    (found,) = drawn(
-        *case(
-            milliseconds=list(range(many)),
-            congestionWindowBytes=flat,
-            slowStartThresholdBytes=flat,
-            roundTripMicroseconds=flat,
-            retransmits=none,
-            state=none,
-        )
-    )
-    assert all(len(drawing.svg) < 6000 for drawing in found.others)
-
-
 def test_of_several_clients_each_is_a_line_of_its_name() -> None:
     (found,) = drawn(*case(3))
     assert [line.name for line in found.lines] == ["pi-1", "jetson-1", "phone-1"]

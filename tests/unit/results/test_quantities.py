@@ -12,6 +12,7 @@ from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.results.quantities import RETRIES, percentile_over, quantities
 
+FILES = "FileTransferBenchmark"
 TRANSFER: dict[str, Any] = {"bytes": 2**20, "downloads": 1, "retries": 0, "firstByteNanoseconds": 7}
 
 
@@ -22,6 +23,7 @@ def trial(**fields: Any) -> ResultTrial:
 
 def test_units_are_those_of_the_names() -> None:
     values = quantities(
+        FILES,
         [
             trial(
                 nanoseconds=2 * 10**9,
@@ -29,7 +31,7 @@ def test_units_are_those_of_the_names() -> None:
                 transfer=TRANSFER,
                 server=sample(deviceReadBytes=12, tcpRetransmits=3, ioWaitPartsPerMillion=4),
             )
-        ]
+        ],
     )
     assert values["durationNanoseconds"] == [2 * 10**9]
     assert values["throughputBytesPerSecond"] == [2**19]
@@ -41,20 +43,20 @@ def test_units_are_those_of_the_names() -> None:
 
 
 def test_a_lookup_is_a_quantity_if_there_was_one() -> None:
-    assert quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 9})])["lookupNanoseconds"] == [9]
-    assert "lookupNanoseconds" not in quantities([trial(transfer={**TRANSFER, "dnsNanoseconds": 0})])
+    assert quantities(FILES, [trial(transfer={**TRANSFER, "dnsNanoseconds": 9})])["lookupNanoseconds"] == [9]
+    assert "lookupNanoseconds" not in quantities(FILES, [trial(transfer={**TRANSFER, "dnsNanoseconds": 0})])
 
 
 def test_zero_is_a_value_and_unknown_is_none() -> None:
-    values = quantities([trial(transfer=TRANSFER, server=sample(tcpRetransmits=0)), trial(transfer=TRANSFER)])
+    values = quantities(FILES, [trial(transfer=TRANSFER, server=sample(tcpRetransmits=0)), trial(transfer=TRANSFER)])
     assert values["retries"] == [0, 0]
     assert values["tcpRetransmits"] == [0]
     assert "serverDeviceReadBytes" not in values
 
 
 def test_a_trial_without_a_transfer_has_no_quantities() -> None:
-    assert quantities([trial(transfer=None)]) == {}
-    assert quantities([]) == {}
+    assert quantities(FILES, [trial(transfer=None)]) == {}
+    assert quantities(FILES, []) == {}
 
 
 def test_a_percentile_of_transfers_is_over_the_trials_of_all_results() -> None:

@@ -110,7 +110,7 @@ def lines(chart: Chart) -> Markup:
         dots = [_trials(point, places[point.level] + shift, y) for point in series.points if point.trials]
         drawn = [*dots, *_path(chart, series, places, y, shift), *_marks(chart.tone(index), series, places, y, shift)]
         groups.append(element("g", *drawn, class_=f"series {chart.style(index)}"))
-    return _frame(chart, grid, _level_axis(chart, places), *groups)
+    return _framed(chart, grid, _level_axis(chart, places), *groups)
 
 
 def bars(chart: Chart) -> Markup:
@@ -126,7 +126,7 @@ def bars(chart: Chart) -> Markup:
             for part in _bar(chart, index, point, places[point.level] + offset, y, width)
         ]
         groups.append(element("g", *drawn, class_=f"series bars {chart.style(index)}"))
-    return _frame(chart, grid, _level_axis(chart, places), *groups)
+    return _framed(chart, grid, _level_axis(chart, places), *groups)
 
 
 def stacked(chart: Chart) -> Markup:
@@ -146,20 +146,23 @@ def stacked(chart: Chart) -> Markup:
             drawn += _segment(chart, index, point, places[point.level] - width / 2, (y(low), y(high)), width)
             base[point.level] = high
         groups.append(element("g", *drawn, class_=f"series {chart.style(index)}"))
-    return _frame(chart, grid, _level_axis(chart, places), *groups)
+    return _framed(chart, grid, _level_axis(chart, places), *groups)
 
 
-def _frame(chart: Chart, *content: Markup) -> Markup:
-    title = element("title", chart.title, id=f"{chart.name}-title")
-    description = element("desc", chart.description, id=f"{chart.name}-description")
+def _framed(chart: Chart, *content: Markup) -> Markup:
+    return frame(chart.name, chart.title, chart.description, HEIGHT, *content)
+
+
+def frame(name: str, title: str, description: str, height: float, *content: Markup) -> Markup:
+    """Returns a whole chart, with its title and description for screen readers."""
     return element(
         "svg",
-        title,
-        description,
+        element("title", title, id=f"{name}-title"),
+        element("desc", description, id=f"{name}-description"),
         *content,
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        viewBox=f"0 0 {WIDTH} {height:g}",
         role="img",
-        aria_labelledby=f"{chart.name}-title {chart.name}-description",
+        aria_labelledby=f"{name}-title {name}-description",
     )
 
 
@@ -194,10 +197,14 @@ def _vertical(chart: Chart, values: Sequence[float]) -> tuple[Scale, Markup]:
         high = chart.maximum or max(values, default=0)
         ticks = linear_ticks(high, unit_for(chart.quantity, high).factor)
         y, floor = linear(0, ticks[-1], bottom, TOP), 0.0
+    return (lambda value: y(max(value, floor))), value_axis(chart.quantity, ticks, y)
+
+
+def value_axis(quantity: str, ticks: Sequence[float], y: Scale) -> Markup:
+    """Returns a horizontal line with a label for each tick."""
     grid = "".join(f"M{LEFT} {y(value):.1f}H{WIDTH - RIGHT}" for value in ticks)
-    labels = [element("text", tick(chart.quantity, value), x=LEFT - 8, y=y(value) + 4) for value in ticks]
-    rows = element("path", class_="grid", d=grid), element("g", *labels, text_anchor="end")
-    return (lambda value: y(max(value, floor))), element("g", *rows)
+    labels = [element("text", tick(quantity, value), x=LEFT - 8, y=y(value) + 4) for value in ticks]
+    return element("g", element("path", class_="grid", d=grid), element("g", *labels, text_anchor="end"))
 
 
 def _values(chart: Chart) -> Sequence[float]:

@@ -16,7 +16,7 @@ from tierbench.kinds.registry import kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.panels import Panel
-from tierbench.results.quantities import quantities
+from tierbench.results.quantities import quantity_values
 from tierbench.results.units import (
     are_numbers,
     humanize,
@@ -32,7 +32,6 @@ from tierbench.results.units import (
 from tierbench.stats.means import Estimate
 
 _PERCENT_FULL: Final = 1_000_000.0
-_MIN_TRIALS: Final = 3
 _LOG_NOTE: Final = "Both axes are logarithmic."
 _RATIO: Final = "Compression ratio"
 Draw = Callable[[int, Cell], Point | None]
@@ -98,44 +97,6 @@ def measured_figure(name: str, panel: Panel, quantity: str, *, log: bool = False
     )
     draw = charts.bars if chart.bars else charts.lines
     return None if chart.is_empty else Figure(chart, draw(chart), note)
-
-
-def trials_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
-    """Returns the quantity in each good trial, by the number of the trial; None with fewer than three trials."""
-    found = [(line, _by_trial(line.cell(""), quantity)) for line in panel.lines]
-    numbers = sorted({number for _, known in found for number in known})
-    if len(numbers) < _MIN_TRIALS:
-        return None
-    place = {number: index for index, number in enumerate(numbers)}
-    series = [
-        Series(
-            line.name,
-            tuple(Point(place[number], value, show(quantity, value)) for number, value in sorted(known.items())),
-            tone=line.tone,
-            dash=line.dash,
-        )
-        for line, known in found
-    ]
-    chart = Chart(
-        name,
-        heading(f"{title(quantity)} over the trials", panel),
-        "The value in each trial, in the order in which the trials were measured.",
-        quantity,
-        "Trial",
-        tuple(map(str, numbers)),
-        tuple(series),
-        tuple(map(float, numbers)),
-        proportional=True,
-    )
-    return Figure(chart, charts.lines(chart))
-
-
-def _by_trial(cell: Cell, quantity: str) -> Mapping[int, float]:
-    """Returns the mean over nodes for each trial."""
-    known: dict[int, list[float]] = {}
-    for trial in good_trials(cell):
-        known.setdefault(trial.trial, []).extend(quantities([trial]).get(quantity, ()))
-    return {number: fmean(found) for number, found in known.items() if found}
 
 
 def slowness_figure(name: str, panel: Panel, quantity: str, verdicts: Sequence[LevelVerdict]) -> Figure | None:
@@ -307,7 +268,8 @@ def good_trials(cell: Cell) -> tuple[ResultTrial, ...]:
 
 def values(cell: Cell, quantity: str) -> tuple[float, ...]:
     """Returns the quantity in each good trial that has it."""
-    return tuple(quantities(good_trials(cell)).get(quantity, ()))
+    kind = cell.results[0].spec.benchmark.kind if cell.results else ""
+    return tuple(quantity_values(kind, good_trials(cell), quantity))
 
 
 def mean_evidence(cell: Cell, quantity: str) -> float | None:

@@ -136,7 +136,7 @@ def _article(
         "cautions": (*cautions(run), *([no_match_message(relabelled)] if is_unmatched else [])),
         "figures": RunFigures(run, f"b{number}", quantity),
         "sections": sections,
-        "effects": effect_tables(run, f"b{number}effects"),
+        "effects": effect_tables(run),
         "timelines": timelines(run, traces, f"b{number}tcp"),
         "case_notes": case_notes(run),
         "nodes": node_columns(run),

@@ -55,11 +55,6 @@ def panels(run: RunResults) -> tuple[Panel, ...]:
     return tuple(panel for subset in run.subsets for panel in _panels(subset, _axis(_varying(subset), subset)))
 
 
-def panels_of_trials(run: RunResults) -> tuple[Panel, ...]:
-    """Returns the panels for an axis that is the number of the trial. Each line has one cell."""
-    return _panels(run, "")
-
-
 def panel_of(table: Table) -> Panel:
     """Returns a table as a panel, with one line per column."""
     columns = enumerate(table.columns)

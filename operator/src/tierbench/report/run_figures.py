@@ -12,11 +12,11 @@ from tierbench.api.contract import Histogram
 from tierbench.kinds.registry import Report, kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure, trials_figure
-from tierbench.report.panels import Line, Panel, panels, panels_of_trials
+from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure
+from tierbench.report.panels import Line, Panel, panels
 from tierbench.results.aggregate import is_overall
 from tierbench.results.merging import merge_histograms
-from tierbench.results.quantities import RETRIES, rate_quantity
+from tierbench.results.quantities import RETRIES
 from tierbench.results.units import describe_level, show
 from tierbench.stats import histogram
 
@@ -42,10 +42,6 @@ class RunFigures:
     def _panels(self) -> tuple[Panel, ...]:
         return panels(self.run)
 
-    @cached_property
-    def _trials(self) -> tuple[Panel, ...]:
-        return panels_of_trials(self.run)
-
     @property
     def _own(self) -> Report:
         return kind_of(self.run.benchmark.kind).report
@@ -53,7 +49,7 @@ class RunFigures:
     @property
     def is_truncated(self) -> bool:
         """Whether figures are left out because there are too many."""
-        return max(len(self._panels), len(self._trials)) > _MOST
+        return len(self._panels) > _MOST
 
     @cached_property
     def main(self) -> tuple[Figure, ...]:
@@ -67,13 +63,6 @@ class RunFigures:
     def sections(self) -> tuple[tuple[str, tuple[Figure, ...]], ...]:
         """The titles and figures of the sections that only this kind of benchmark has."""
         return tuple((section.title, self._drawn(section.name, section.figures)) for section in self._own.sections)
-
-    @cached_property
-    def trials(self) -> tuple[Figure, ...]:
-        """The rate by the number of the trial."""
-        rate = rate_quantity(self.run.benchmark.kind)
-        drawn = enumerate(self._trials[:_MOST])
-        return _known(trials_figure(f"{self.name}-trials-{number}", panel, rate) for number, panel in drawn)
 
     @cached_property
     def spreads(self) -> tuple[Figure, ...]:

@@ -1,31 +1,24 @@
 """The tables of a report: effects of factors, nodes, networks and trials."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from tierbench.advice.effects import SIGNIFICANT, Effect, LevelEffect
 from tierbench.advice.estimate import smaller_is_better
-from tierbench.advice.factor_summary import FactorSummary, factor_statements, summarize_run
+from tierbench.advice.factor_summary import factor_statements, summarize_run
 from tierbench.advice.tables import RunResults
 from tierbench.api.contract import Outcome as TrialOutcome
 from tierbench.api.measurements import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
 from tierbench.kinds.registry import kind_of
-from tierbench.report import charts
-from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import Figure
 from tierbench.report.notes import networks
 from tierbench.results.nodes import COMPUTER_COLUMNS, network_quantities, node_computers
-from tierbench.results.quantities import quantities, rate_quantity
+from tierbench.results.quantities import rate_quantity, trial_quantities
 from tierbench.results.units import (
     DASH,
-    are_numbers,
     describe_level,
     humanize,
-    in_sentence,
-    is_share,
-    level_number,
     percent,
     show,
     show_level,
@@ -165,15 +158,16 @@ def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
 
 
 def _first_cells(result: BenchmarkResult, trial: ResultTrial) -> tuple[str, ...]:
-    rate = rate_quantity(result.spec.benchmark.kind)
+    kind = result.spec.benchmark.kind
+    rate = rate_quantity(kind)
     return (
         result.spec.server.node_class,
         result.spec.server.node,
         f"w{trial.trial}" if trial.warmup else str(trial.trial),
         trial.outcome if trial.failure is None else f"{trial.outcome}: {trial.failure.reason}",
         show("durationNanoseconds", trial.duration_nanoseconds or None),
-        show(rate, quantities([trial]).get(rate, [None])[0]),
-        _retries(result.spec.benchmark.kind, trial),
+        show(rate, trial_quantities(kind, trial).get(rate)),
+        _retries(kind, trial),
     )
 
 
@@ -181,8 +175,8 @@ def _retries(kind: str, trial: ResultTrial) -> str:
     text = kind_of(kind).report.retries(trial)
     if text is not None:
         return text
-    known = quantities([trial]).get("retries")
-    return DASH if known is None else f"{known[0]:.0f}"
+    known = trial_quantities(kind, trial).get("retries")
+    return DASH if known is None else f"{known:.0f}"
 
 
 @dataclass(frozen=True)
@@ -203,7 +197,6 @@ class EffectTable:
     title: str
     statements: tuple[str, ...]
     rows: tuple[EffectRow, ...]
-    figures: tuple[Figure, ...]
 
     @property
     def open(self) -> bool:
@@ -211,14 +204,13 @@ class EffectTable:
         return len(self.rows) <= _OPEN_ROWS
 
 
-def effect_tables(run: RunResults, name: str) -> tuple[EffectTable, ...]:
-    """Returns a table for each quantity with effects. `name` is the prefix of the names of figures."""
+def effect_tables(run: RunResults) -> tuple[EffectTable, ...]:
+    """Returns a table for each quantity with effects."""
     return tuple(
         EffectTable(
             title(summary.quantity),
             tuple(factor_statements([summary])),
             tuple(row for effect in summary.effects for row in _rows(effect)),
-            tuple(_figures(summary, f"{name}-{summary.quantity}")),
         )
         for summary in summarize_run(run)
         if summary.effects
@@ -247,38 +239,3 @@ def _conclusion(effect: Effect, each: LevelEffect) -> str:
     worse = (each.ratio.value > 1) == smaller_is_better(effect.quantity)
     perhaps = each.relation in {Relation.AHEAD, Relation.BEHIND}
     return f"{'worse' if worse else 'better'}{f', perhaps by less than {percent(effect.margin)}' if perhaps else ''}"
-
-
-def _figures(summary: FactorSummary, name: str) -> Iterator[Figure]:
-    """Yields a chart for each factor whose effects depend on a factor of numbers: a line of ratios for each pair."""
-    found: dict[tuple[str, str], list[Effect]] = {}
-    for effect in summary.effects:
-        if len(effect.level_effects) > 1 and are_numbers(effect.by, effect.by_levels):
-            found.setdefault((effect.factor, effect.by), []).append(effect)
-    for (factor, by), effects in found.items():
-        chart = _chart(f"{name}-{factor}", summary.quantity, factor, by, effects)
-        yield Figure(chart, charts.lines(chart), "A ratio of 1 is no difference. Bars are 95% intervals.")
-
-
-def _chart(name: str, quantity: str, factor: str, by: str, effects: Sequence[Effect]) -> Chart:
-    every = effects[0].by_levels
-    numbers = tuple(number for level in every if (number := level_number(level)))
-    return Chart(
-        name,
-        f"{humanize(factor)}: ratio of {in_sentence(title(quantity))} by {in_sentence(humanize(by))}",
-        "The ratio between two levels, with other factors held equal, and its 95% interval.",
-        "",
-        humanize(by),
-        tuple(show_level(by, level) for level in every),
-        tuple(_series(effect) for effect in effects),
-        numbers if len(numbers) == len(every) else None,
-        proportional=is_share(every),
-    )
-
-
-def _series(effect: Effect) -> Series:
-    points = (
-        Point(effect.by_levels.index(each.level), each.ratio.value, _ratio(each), each.ratio.low, each.ratio.high)
-        for each in effect.level_effects
-    )
-    return Series(_pair(effect), tuple(points))

@@ -19,7 +19,7 @@ from tierbench.api.result import (
     Statistic,
     TraceStatus,
 )
-from tierbench.api.run_policy import Trim, TrimBy, trials_of_passes
+from tierbench.api.run_policy import TrimBy, trials_of_passes
 from tierbench.kinds.registry import kind_of
 from tierbench.kube.clock import format_time
 from tierbench.results.merging import merge_distributions
@@ -29,9 +29,11 @@ from tierbench.results.quantities import (
     describe_retries,
     main_quantity,
     quantities,
+    quantity_values,
     rate_quantity,
     statistic,
     time_quantity,
+    trial_quantities,
 )
 from tierbench.results.units import show, show_levels
 from tierbench.results.validity import facts, invalid
@@ -141,12 +143,12 @@ def with_stored_bytes(status: ResultStatus, trace: TraceStatus | None = None) ->
 
 def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     """Returns the status with the counts, the statistics and the display of its trials."""
-    good = _good(status.trials)
-    main = main_quantity(spec.benchmark.kind, quantities(good))
+    kind, good = spec.benchmark.kind, _good(status.trials)
+    main = main_quantity(kind, quantities(kind, good))
     own = _trimmed_statistics(spec, good, main)
-    statistics = _statistics(spec, _trim_trials(good, spec.trim, main)) | own
+    statistics = _statistics(spec, _trim_trials(spec, good, main)) | own
     untrimmed = _statistics(spec, good) if own else {}
-    retries = quantities(_counted(status.trials)).get("retries")
+    retries = quantity_values(kind, _counted(status.trials), "retries")
     if retries:
         statistics[RETRIES] = describe_retries(retries)
     status = status.model_copy(
@@ -156,7 +158,7 @@ def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
 
 
 def _statistics(spec: ResultSpec, trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
-    columns = quantities(trials)
+    columns = quantities(spec.benchmark.kind, trials)
     each = {name: describe(values) for name, values in columns.items() if name != "retries"}
     return each | describe_overall(columns, kind_of(spec.benchmark.kind).measures.times)
 
@@ -180,16 +182,19 @@ def describe_overall(columns: Mapping[str, Sequence[float]], times: Mapping[str,
     }
 
 
-def _trim_trials(trials: Sequence[ResultTrial], trim: Trim | None, quantity: str) -> Sequence[ResultTrial]:
+def _trim_trials(spec: ResultSpec, trials: Sequence[ResultTrial], quantity: str) -> Sequence[ResultTrial]:
     """Returns the trials without those with the lowest and the highest values of `quantity`, in their order.
 
     It returns all trials if too few have the quantity, or if each client is trimmed by its own rates.
     """
-    ranked = [trial for trial in trials if quantity in quantities([trial])]
-    if trim is None or trim.by is TrimBy.CLIENT or len(ranked) <= trim.lowest + trim.highest:
+    trim = spec.trim
+    if trim is None or trim.by is TrimBy.CLIENT:
         return trials
-    ranked.sort(key=lambda trial: quantities([trial])[quantity][0])
-    kept = {trial.trial for trial in ranked[trim.lowest : len(ranked) - trim.highest]}
+    values = ((trial_quantities(spec.benchmark.kind, trial).get(quantity), trial.trial) for trial in trials)
+    ranked = sorted((value, number) for value, number in values if value is not None)
+    if len(ranked) <= trim.lowest + trim.highest:
+        return trials
+    kept = {number for _, number in ranked[trim.lowest : len(ranked) - trim.highest]}
     return [trial for trial in trials if trial.trial in kept]
 
 
@@ -204,7 +209,7 @@ def _trimmed_statistics(spec: ResultSpec, trials: Sequence[ResultTrial], main: s
     is_client_rate = kind_of(spec.benchmark.kind).measures.is_client_rate
     return {
         name: statistic(summarize_trimmed(values, trim.lowest, trim.highest))
-        for name, values in quantities(trials).items()
+        for name, values in quantities(spec.benchmark.kind, trials).items()
         if (is_client_rate(name) if trim.by is TrimBy.CLIENT else name == main)
         and len(values) > trim.lowest + trim.highest
     }
@@ -215,7 +220,7 @@ def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
     return Counts(
         completed=len(_good(trials)),
         failed=len(counted) - len(_good(trials)),
-        retries=round(sum(quantities(counted).get("retries", ()))),
+        retries=round(sum(quantity_values(spec.benchmark.kind, counted, "retries"))),
         **kind_of(spec.benchmark.kind).measures.counts(counted),
         interruptions=sum(
             max(newest_attempt(trials, share) - 1, 0) for share in trials_of_passes(spec.trials, spec.passes)

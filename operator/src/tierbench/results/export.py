@@ -12,7 +12,7 @@ from typing import Any, Final
 from tierbench.api.contract import ClientSample, ServerSample
 from tierbench.api.result import BenchmarkResult, ResultStatus, ResultTrial
 from tierbench.results.nodes import worst_network
-from tierbench.results.quantities import RETRIES, levels_and_parameters, quantities
+from tierbench.results.quantities import RETRIES, levels_and_parameters, trial_quantities
 
 TRIALS: Final = "trials"
 """The column with the number of trials of a mean."""
@@ -93,7 +93,8 @@ def _place(result: BenchmarkResult) -> dict[str, Any]:
 def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
     if result.status.statistics and not result.status.trials:
         yield _mean_row(result.status)
-    yield from map(_trial_row, result.status.trials)
+    for trial in result.status.trials:
+        yield _trial_row(result.spec.benchmark.kind, trial)
 
 
 def _mean_row(status: ResultStatus) -> dict[str, Any]:
@@ -107,14 +108,14 @@ def _mean_row(status: ResultStatus) -> dict[str, Any]:
     return found
 
 
-def _trial_row(trial: ResultTrial) -> dict[str, Any]:
+def _trial_row(kind: str, trial: ResultTrial) -> dict[str, Any]:
     return {
         "trial": trial.trial,
         "warmup": trial.warmup,
         "outcome": trial.outcome.value,
         "failure": None if trial.failure is None else trial.failure.reason,
         "startTime": trial.start_time,
-        **{name: values[0] for name, values in quantities([trial]).items()},
+        **{name: value for name, value in trial_quantities(kind, trial).items() if value is not None},
         **_side("client", trial.client),
         **_side("server", trial.server),
     }

@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import chain
 from math import fsum
 from typing import Final
 
@@ -11,7 +10,7 @@ from pydantic import Field
 
 from tierbench.api.contract import Histogram, Outcome
 from tierbench.api.result import BenchmarkResult, ResultPhase, ResultTrial, Spread, Statistic
-from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
+from tierbench.kinds.registry import BenchmarkKind, kind_of
 from tierbench.results.merging import merge_distributions
 from tierbench.stats import histogram
 from tierbench.stats.quantiles import Quantile, histogram_quantile, sample_quantile
@@ -33,26 +32,24 @@ class GivenTrial(ResultTrial):
     given: Mapping[str, int | float] = Field(default_factory=dict, exclude=True)
 
 
-def quantities(trials: Sequence[ResultTrial]) -> dict[str, list[float]]:
+def trial_quantities(kind: str, trial: ResultTrial) -> Mapping[str, float | None]:
+    """Returns the quantities of a trial of a kind of benchmark by name, None if the trial does not have them."""
+    return trial.given if isinstance(trial, GivenTrial) else kind_of(kind).measures.quantities(trial)
+
+
+def quantities(kind: str, trials: Iterable[ResultTrial]) -> dict[str, list[float]]:
     """Returns the values of every quantity, one per trial that has it. It leaves out quantities that no trial has."""
     columns: dict[str, list[float]] = {}
     for trial in trials:
-        for name, value in _trial_quantities(trial):
+        for name, value in trial_quantities(kind, trial).items():
             if value is not None:
                 columns.setdefault(name, []).append(value)
     return columns
 
 
-def _trial_quantities(trial: ResultTrial) -> Iterable[tuple[str, float | None]]:
-    if isinstance(trial, GivenTrial):
-        return trial.given.items()
-    return chain.from_iterable(kind.measures.quantities(trial).items() for kind in kinds())
-
-
 def quantity_values(kind: str, trials: Iterable[ResultTrial], quantity: str) -> list[float]:
-    """Returns the values of one quantity, one per trial that has it. `kind` is the kind of the trials' benchmark."""
-    of = kind_of(kind).measures.quantities
-    values = [(trial.given if isinstance(trial, GivenTrial) else of(trial)).get(quantity) for trial in trials]
+    """Returns the values of one quantity, one per trial that has it."""
+    values = (trial_quantities(kind, trial).get(quantity) for trial in trials)
     return [value for value in values if value is not None]
 
 
@@ -140,15 +137,16 @@ def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: fl
     for nodes that were not measured.
     """
     every = list(results)
-    trials = [trial for result in every for trial in _good(result)]
-    kept = kind_of(every[0].spec.benchmark.kind).measures.distributions if every else {}
-    name = kept.get(quantity)
+    if not every:
+        return None
+    kind, trials = every[0].spec.benchmark.kind, [trial for result in every for trial in _good(result)]
+    name = kind_of(kind).measures.distributions.get(quantity)
     merged = merge_distributions(result.status.distributions for result in every)
     found: Histogram | None = None if name is None else getattr(merged, name)
     if found is not None and found.count:
-        of_trials = quantities(trials).get(quantity.replace("Nanoseconds", f"P{100 * share:.0f}Nanoseconds"), ())
-        return _widened(histogram_quantile(found, share), of_trials)
-    values = sorted(quantities(trials).get(quantity, ()))
+        of_trials = quantity.replace("Nanoseconds", f"P{100 * share:.0f}Nanoseconds")
+        return _widened(histogram_quantile(found, share), quantity_values(kind, trials, of_trials))
+    values = sorted(quantity_values(kind, trials, quantity))
     return sample_quantile(values, share) if values else None
 
 

@@ -20,7 +20,7 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials, heading, levels_of
 from tierbench.report.panels import Line, Panel
-from tierbench.results.quantities import quantities
+from tierbench.results.quantities import trial_quantities
 from tierbench.results.units import DASH, join_words, percent, show
 
 HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
@@ -45,7 +45,7 @@ _CODEC_NOTE: Final = f"{_MEAN} Without the transfer."
 def cells(trial: ResultTrial) -> tuple[str, ...]:
     """Returns the cells of a trial in the order of HEADINGS."""
     exchange, spread = trial.exchange or Exchange(), trial.round_trip
-    busy = quantities([trial]).get("brokerCpuPartsPerMillion", [None])[0]
+    busy = trial_quantities("BrokerBenchmark", trial).get("brokerCpuPartsPerMillion")
     return (
         DASH if spread is None else show("roundTripNanoseconds", spread.mean),
         DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),

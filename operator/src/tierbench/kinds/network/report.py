@@ -13,7 +13,7 @@ from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
-from tierbench.results.quantities import levels_and_parameters, quantities
+from tierbench.results.quantities import levels_and_parameters, trial_quantities
 from tierbench.results.units import describe_level, join_words, percent, show
 from tierbench.stats.means import Estimate, satterthwaite
 from tierbench.stats.samples import mean_interval
@@ -25,12 +25,12 @@ _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
 def cells(trial: ResultTrial) -> tuple[str, ...]:
     """Returns the cells of a trial in the order of HEADINGS."""
-    values = quantities([trial])
+    values = trial_quantities("NetworkBenchmark", trial)
     names = (
         "sentBitsPerSecond", "retransmits", "lostPartsPerMillion", "jitterNanoseconds", "pingNanoseconds",
         "pingLostPartsPerMillion", "iperf3CpuPartsPerMillion",
     )  # fmt: skip
-    return tuple(show(name, values.get(name, [None])[0]) for name in names)
+    return tuple(show(name, values.get(name)) for name in names)
 
 
 def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
