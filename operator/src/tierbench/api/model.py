@@ -69,17 +69,29 @@ class Kind:
     """How the API server serves a kind: its names, scope and columns."""
 
     kind: str
-    plural: str
-    singular: str
     short_names: tuple[str, ...]
-    namespaced: bool
     columns: tuple[Column, ...]
     description: str
+    namespaced: bool = True
+
+    @property
+    def singular(self) -> str:
+        """The name of an object in commands and URLs."""
+        return self.kind.lower()
+
+    @property
+    def plural(self) -> str:
+        """The name of several objects."""
+        return f"{self.singular}{'es' if self.singular.endswith('s') else 's'}"
 
     @property
     def resource(self) -> ResourceType:
         """The resource type under which the API server serves the kind."""
         return ResourceType(f"apis/{API_VERSION}", self.plural)
+
+
+SET: Final[dict[str, Any]] = {"x-kubernetes-list-type": "set"}
+"""The schema of a list that has each item once, for `json_schema_extra`."""
 
 
 def rules(*items: Rule) -> dict[str, Any]:
@@ -98,6 +110,27 @@ def is_address(port: int) -> Rule:
         r"^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$",
         f"is not an address: write host and port, as in server.example.com:{port} or [2001:db8::1]:{port}",
     )
+
+
+def text(
+    most: int,
+    pattern: str,
+    message: str,
+    description: str | None = None,
+    *,
+    default: Any = ...,
+    least: int | None = None,
+) -> Any:
+    """Returns a field for strings of `least` to `most` characters that match a pattern, which `message` puts in
+    words."""
+    matches = rules(matching(pattern, message))
+    return Field(default, min_length=least, max_length=most, description=description, json_schema_extra=matches)
+
+
+def factor(default: Any, description: str, *, most: int, rule: Rule | None = None) -> Any:
+    """Returns a field with 1 to `most` levels, each once. It is required if `default` is `...`."""
+    schema = SET if rule is None else SET | rules(rule)
+    return Field(default, min_length=1, max_length=most, json_schema_extra=schema, description=description)
 
 
 IMMUTABLE: Final = Rule(
@@ -162,33 +195,28 @@ CLASS_NAME_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 
 ClassName = Annotated[
     str,
-    Field(
-        min_length=1,
-        max_length=63,
-        description="Name of a NodeClass.",
-        json_schema_extra=rules(
-            matching(CLASS_NAME_PATTERN, "is not the name of a NodeClass: see `kubectl get nodeclasses`")
-        ),
+    text(
+        63,
+        CLASS_NAME_PATTERN,
+        "is not the name of a NodeClass: see `kubectl get nodeclasses`",
+        "Name of a NodeClass.",
+        least=1,
     ),
 ]
 
 ClassNames = Annotated[
     tuple[ClassName, ...],
-    Field(min_length=1, max_length=8, json_schema_extra={"x-kubernetes-list-type": "set"}),
+    Field(min_length=1, max_length=8, json_schema_extra=SET),
 ]
 
 StorageClassName = Annotated[
     str,
-    Field(
-        min_length=1,
-        max_length=253,
-        description="Name of a StorageClass. `kubectl get storageclasses` lists them.",
-        json_schema_extra=rules(
-            matching(
-                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
-                "is not the name of a StorageClass: see `kubectl get storageclasses`",
-            )
-        ),
+    text(
+        253,
+        r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+        "is not the name of a StorageClass: see `kubectl get storageclasses`",
+        "Name of a StorageClass. `kubectl get storageclasses` lists them.",
+        least=1,
     ),
 ]
 
@@ -202,22 +230,18 @@ LONGEST_IMAGE_NAME: Final = 32
 
 ImageName = Annotated[
     str,
-    Field(
-        max_length=LONGEST_IMAGE_NAME,
-        json_schema_extra=rules(
-            matching(
-                IMAGE_NAME_PATTERN,
-                "is not the name of an image: write letters and digits with dots or hyphens between them, and not a "
-                "number alone, as in 1.19.6 or debian",
-            )
-        ),
+    text(
+        LONGEST_IMAGE_NAME,
+        IMAGE_NAME_PATTERN,
+        "is not the name of an image: write letters and digits with dots or hyphens between them, and not a number "
+        "alone, as in 1.19.6 or debian",
     ),
 ]
 ImageNames = Annotated[
     tuple[ImageName, ...],
     Field(
         max_length=8,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
+        json_schema_extra=SET,
         description=f"Names of images, from the chart value `alternatives` of this service (a factor). `{OWN_IMAGE}` "
         "is the chart's own image, and the default.",
     ),

@@ -5,21 +5,17 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from tierbench.api.model import CLASS_NAME_PATTERN, Column, Conditions, Kind, Model, Resource, Rule, matching, rules
+from tierbench.api.model import CLASS_NAME_PATTERN, Column, Conditions, Kind, Model, Resource, Rule, rules, text
 
 _LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 _NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
 
 LabelValue = Annotated[
     str,
-    Field(
-        max_length=63,
-        json_schema_extra=rules(
-            matching(
-                r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
-                "is not the value of a label: see `kubectl get nodes --show-labels`",
-            )
-        ),
+    text(
+        63,
+        r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$",
+        "is not the value of a label: see `kubectl get nodes --show-labels`",
     ),
 ]
 
@@ -36,11 +32,7 @@ class SelectorOperator(StrEnum):
 class SelectorRequirement(Model):
     """A requirement on a label, as in metav1.LabelSelector."""
 
-    key: str = Field(
-        max_length=316,
-        description="Key of the label.",
-        json_schema_extra=rules(matching(_LABEL_KEY, _NO_LABEL_KEY)),
-    )
+    key: str = text(316, _LABEL_KEY, _NO_LABEL_KEY, "Key of the label.")
     operator: SelectorOperator = Field(description="How the value of the label is compared with `values`.")
     values: tuple[LabelValue, ...] = Field(
         default=(), max_length=32, description="Values for In and NotIn. Empty for the other operators."
@@ -86,11 +78,12 @@ class TaintEffect(StrEnum):
 class Toleration(Model):
     """A taint that benchmark pods tolerate, as in core/v1."""
 
-    key: str | None = Field(
+    key: str | None = text(
+        316,
+        _LABEL_KEY,
+        "is not the key of a taint: see `kubectl describe node`",
+        "Key of the taint. Absent with Exists: every taint.",
         default=None,
-        max_length=316,
-        description="Key of the taint. Absent with Exists: every taint.",
-        json_schema_extra=rules(matching(_LABEL_KEY, "is not the key of a taint: see `kubectl describe node`")),
     )
     operator: TolerationOperator = Field(default=TolerationOperator.EQUAL, description="Equal or Exists.")
     value: LabelValue | None = Field(default=None, description="Value of the taint, with Equal.")
@@ -108,14 +101,10 @@ _TOLERATION_VALUE = Rule(
 
 FreeText = Annotated[
     str,
-    Field(
-        max_length=63,
-        json_schema_extra=rules(
-            matching(
-                r"^[A-Za-z0-9]([-A-Za-z0-9_. ]*[A-Za-z0-9])?$",
-                "is not a short name: write letters, digits, spaces and -_. between, as in 5g-sa or sd-card",
-            )
-        ),
+    text(
+        63,
+        r"^[A-Za-z0-9]([-A-Za-z0-9_. ]*[A-Za-z0-9])?$",
+        "is not a short name: write letters, digits, spaces and -_. between, as in 5g-sa or sd-card",
     ),
 ]
 
@@ -188,8 +177,6 @@ class NodeClass(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="NodeClass",
-        plural="nodeclasses",
-        singular="nodeclass",
         short_names=("nc",),
         namespaced=False,
         columns=(

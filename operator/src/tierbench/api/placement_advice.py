@@ -185,10 +185,7 @@ class PlacementAdvice(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="PlacementAdvice",
-        plural="placementadvices",
-        singular="placementadvice",
         short_names=("advice",),
-        namespaced=True,
         columns=(
             Column("Best", ".status.best"),
             Column("Runner-Up", ".status.runnerUp", priority=1),

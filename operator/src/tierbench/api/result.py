@@ -318,10 +318,7 @@ class BenchmarkResult(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkResult",
-        plural="benchmarkresults",
-        singular="benchmarkresult",
         short_names=("results", "br"),
-        namespaced=True,
         columns=(
             Column("Benchmark", ".spec.benchmark.name", priority=1),
             Column("Run", ".spec.run", "integer"),
@@ -375,10 +372,7 @@ class BenchmarkTrace(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkTrace",
-        plural="benchmarktraces",
-        singular="benchmarktrace",
         short_names=("traces",),
-        namespaced=True,
         columns=(
             Column("Benchmark", ".spec.benchmark.name"),
             Column("Run", ".spec.run", "integer"),

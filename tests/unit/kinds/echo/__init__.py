@@ -25,10 +25,7 @@ class EchoSpec(NetworkSpec):
 class EchoBenchmark(Benchmark):
     KIND: ClassVar[Kind] = Kind(
         kind="EchoBenchmark",
-        plural="echobenchmarks",
-        singular="echobenchmark",
         short_names=("eb",),
-        namespaced=True,
         columns=BENCHMARK_COLUMNS,
         description="EchoBenchmark measures how fast a message is echoed.",
     )

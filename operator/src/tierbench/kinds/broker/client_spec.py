@@ -6,7 +6,7 @@ from typing import Annotated, Final
 from pydantic import AfterValidator, Field
 
 from tierbench.api.benchmark import Clients
-from tierbench.api.model import ClassName, Model, Rule, matching, rules
+from tierbench.api.model import SET, ClassName, Model, Rule, rules, text
 from tierbench.api.quantity import Size, distinct, is_size, parse_size
 
 
@@ -85,29 +85,25 @@ _CONFIG_MAP_BYTES: Final = 2**20  # the maximum size in Kubernetes
 class ConfigMapReference(Model):
     """A ConfigMap in the benchmark's namespace."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=253,
-        description="Name of the ConfigMap. Each key is a message of at least 9 bytes. They are sent in turn, sorted "
-        "by key. Make it immutable, so that every trial sends the same.",
-        json_schema_extra=rules(
-            matching(
-                r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a ConfigMap: see `kubectl get configmaps`"
-            )
-        ),
+    name: str = text(
+        253,
+        r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+        "is not the name of a ConfigMap: see `kubectl get configmaps`",
+        "Name of the ConfigMap. Each key is a message of at least 9 bytes. They are sent in turn, sorted by key. Make "
+        "it immutable, so that every trial sends the same.",
+        least=1,
     )
 
 
 class Messages(Model):
     """Messages of your own. A number replaces the first 8 bytes of each message."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=16,
-        description="Name of the content in results and metrics.",
-        json_schema_extra=rules(
-            matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
-        ),
+    name: str = text(
+        16,
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "must be lower-case letters, digits and hyphens",
+        "Name of the content in results and metrics.",
+        least=1,
     )
     config_map_ref: ConfigMapReference = Field(description="Where the messages are.")
 
@@ -120,7 +116,8 @@ class Payload(Model):
         min_length=1,
         max_length=16,
         description="Bytes of a message before compression and encryption (a factor): 2 to 16Mi. The default is 1Ki.",
-        json_schema_extra={"default": None, "x-kubernetes-list-type": "set"}
+        json_schema_extra={"default": None}
+        | SET
         | rules(
             Rule(
                 f"self.all(a, !(a in [dyn(1), dyn('1')]) && {is_size('a', '16Mi')})",
@@ -131,14 +128,10 @@ class Payload(Model):
     contents: tuple[
         Annotated[
             str,
-            Field(
-                max_length=16,
-                json_schema_extra=rules(
-                    matching(
-                        "^(Random|Zeros|SensorJSON|Ratio[1-9]0)$",
-                        "must be Random, Zeros, SensorJSON or Ratio10, Ratio20, … Ratio90",
-                    )
-                ),
+            text(
+                16,
+                "^(Random|Zeros|SensorJSON|Ratio[1-9]0)$",
+                "must be Random, Zeros, SensorJSON or Ratio10, Ratio20, … Ratio90",
             ),
         ],
         ...,
@@ -146,7 +139,7 @@ class Payload(Model):
         default=("Random",),
         min_length=1,
         max_length=12,
-        json_schema_extra={"x-kubernetes-list-type": "set", "default": None},
+        json_schema_extra={"default": None} | SET,
         description="Random, Zeros, SensorJSON (records of sensors), or RatioNN, which gzip and zstd compress to NN% "
         "(a factor). The default is Random.",
     )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from tierbench.api.model import ImageNames, Model, Rule, StorageClassName, is_address, matching, rules
+from tierbench.api.model import ImageNames, Model, Rule, StorageClassName, factor, is_address, rules, text
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Compute, Size, distinct, is_size, is_smaller, quantity_of
 
 
@@ -28,13 +28,12 @@ class BrokerVolume(Model):
 class Strimzi(Model):
     """How Strimzi deploys Kafka."""
 
-    version: str | None = Field(
+    version: str | None = text(
+        16,
+        r"^[0-9]+\.[0-9]+\.[0-9]+$",
+        "is not a version of Kafka: write three numbers, as in 4.1.0",
+        "Version of Kafka, of those that the installed Strimzi supports. The default is that of Strimzi.",
         default=None,
-        max_length=16,
-        description="Version of Kafka, of those that the installed Strimzi supports. The default is that of Strimzi.",
-        json_schema_extra=rules(
-            matching(r"^[0-9]+\.[0-9]+\.[0-9]+$", "is not a version of Kafka: write three numbers, as in 4.1.0")
-        ),
     )
     resources: Resources = Field(
         default=Resources(),
@@ -110,14 +109,12 @@ class Protocol(StrEnum):
 class SecretReference(Model):
     """A Secret in the benchmark's namespace."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=253,
-        description="Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for "
-        "TLS.",
-        json_schema_extra=rules(
-            matching(r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", "is not the name of a Secret: see `kubectl get secrets`")
-        ),
+    name: str = text(
+        253,
+        r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
+        "is not the name of a Secret: see `kubectl get secrets`",
+        "Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for TLS.",
+        least=1,
     )
 
 
@@ -142,13 +139,12 @@ class External(Model):
 class Broker(Model):
     """A broker: exactly one of the types below."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=20,
-        description="Name of the broker in results and metrics.",
-        json_schema_extra=rules(
-            matching(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", "must be lower-case letters, digits and hyphens")
-        ),
+    name: str = text(
+        20,
+        r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$",
+        "must be lower-case letters, digits and hyphens",
+        "Name of the broker in results and metrics.",
+        least=1,
     )
     mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
     kafka: Kafka | None = Field(default=None, description="Apache Kafka, deployed on each server class.")
@@ -181,35 +177,23 @@ class Codec(StrEnum):
 class KafkaFactors(Model):
     """Factors that only the clients of Kafka have."""
 
-    codecs: tuple[Codec, ...] = Field(
-        default=(Codec.NONE,),
-        min_length=1,
-        max_length=5,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Kafka's own compression of batches, in addition to that of payloads: None, Gzip, Snappy, Lz4, "
-        "Zstd (a factor).",
+    codecs: tuple[Codec, ...] = factor(
+        (Codec.NONE,),
+        "Kafka's own compression of batches, in addition to that of payloads: None, Gzip, Snappy, Lz4, Zstd (a "
+        "factor).",
+        most=5,
     )
-    partitions: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
-        default=(1,),
-        min_length=1,
-        max_length=8,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Partitions of each pair's topic (a factor).",
+    partitions: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
+        (1,), "Partitions of each pair's topic (a factor).", most=8
     )
-    linger_milliseconds: tuple[Annotated[int, Field(ge=0, le=60000)], ...] = Field(
-        default=(0,),
-        min_length=1,
-        max_length=8,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="How long a batch waits for more messages (a factor).",
+    linger_milliseconds: tuple[Annotated[int, Field(ge=0, le=60000)], ...] = factor(
+        (0,), "How long a batch waits for more messages (a factor).", most=8
     )
-    batch_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
-        default=("1Mi",),
-        min_length=1,
-        max_length=8,
-        description="Maximum size of a batch in bytes: 1 to 16Mi. A larger message is a batch of its own (a factor).",
-        json_schema_extra={"x-kubernetes-list-type": "set"}
-        | rules(Rule(f"self.all(a, {is_size('a', '16Mi')})", "each size must be at most 16Mi")),
+    batch_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
+        ("1Mi",),
+        "Maximum size of a batch in bytes: 1 to 16Mi. A larger message is a batch of its own (a factor).",
+        most=8,
+        rule=Rule(f"self.all(a, {is_size('a', '16Mi')})", "each size must be at most 16Mi"),
     )
 
 

@@ -21,7 +21,7 @@ from tierbench.api.benchmark import (
     preflight_rule,
     refine_rule,
 )
-from tierbench.api.model import Kind, Model, Rule, levels, matching, rules
+from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
@@ -178,7 +178,6 @@ _CASES = (
 _SECRETS = (
     "object.spec.brokers.filter(b, has(b.external) && has(b.external.secretRef)).map(b, b.external.secretRef.name)"
 )
-_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 NO_SERVERS = Servers.model_construct(node_classes=())
 
@@ -201,56 +200,34 @@ class BrokerSpec(ServiceSpec):
     payload: Payload = Field(
         default=Payload(), json_schema_extra=rules(*PAYLOAD_RULES), description="Content of the messages."
     )
-    delivery: tuple[Delivery, ...] = Field(
-        default=(Delivery.AT_LEAST_ONCE,),
-        min_length=1,
-        max_length=3,
-        json_schema_extra=_SET,
-        description="AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT; acks=0, acks=all and transactions "
+    delivery: tuple[Delivery, ...] = factor(
+        (Delivery.AT_LEAST_ONCE,),
+        "AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT; acks=0, acks=all and transactions "
         "of Kafka (a factor).",
+        most=3,
     )
-    tls: tuple[Tls, ...] = Field(
-        default=(Tls.NONE,),
-        min_length=1,
-        max_length=3,
-        json_schema_extra=_SET,
-        description="Protection of the connections (a factor).",
-    )
-    encryption: tuple[Encryption, ...] = Field(
-        default=(Encryption.NONE,),
-        min_length=1,
-        max_length=2,
-        json_schema_extra=_SET,
-        description="End-to-end encryption of the payload (a factor).",
+    tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connections (a factor).", most=3)
+    encryption: tuple[Encryption, ...] = factor(
+        (Encryption.NONE,), "End-to-end encryption of the payload (a factor).", most=2
     )
     compression: tuple[
         Annotated[
             str,
-            Field(
-                max_length=8,
-                json_schema_extra=rules(
-                    matching(
-                        "^(None|Gzip(:[1-9])?|Zstd(:([1-9]|1[0-9]|2[0-2]))?)$",
-                        "must be None, Gzip or Zstd, optionally with a level: Gzip:1 … Gzip:9, Zstd:1 … Zstd:22",
-                    )
-                ),
+            text(
+                8,
+                "^(None|Gzip(:[1-9])?|Zstd(:([1-9]|1[0-9]|2[0-2]))?)$",
+                "must be None, Gzip or Zstd, optionally with a level: Gzip:1 … Gzip:9, Zstd:1 … Zstd:22",
             ),
         ],
         ...,
-    ] = Field(
-        default=("None",),
-        min_length=1,
-        max_length=8,
-        json_schema_extra=_SET,
-        description="Compression of the payload before encryption: None, Gzip, Zstd, Gzip:9, Zstd:11 (a factor). The "
+    ] = factor(
+        ("None",),
+        "Compression of the payload before encryption: None, Gzip, Zstd, Gzip:9, Zstd:11 (a factor). The "
         "engine Native supports levels 1, 3, 7 and 11 of Zstd.",
+        most=8,
     )
-    pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = Field(
-        default=(1,),
-        min_length=1,
-        max_length=8,
-        json_schema_extra=_SET,
-        description="Number of publishers, each with a subscriber of its own (a factor).",
+    pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
+        (1,), "Number of publishers, each with a subscriber of its own (a factor).", most=8
     )
     kafka: KafkaFactors = Field(default=KafkaFactors(), description="How the clients of Kafka use it.")
     pacing: Pacing = Field(
@@ -322,10 +299,7 @@ class BrokerBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BrokerBenchmark",
-        plural="brokerbenchmarks",
-        singular="brokerbenchmark",
         short_names=("bb",),
-        namespaced=True,
         columns=BENCHMARK_COLUMNS,
         description="BrokerBenchmark measures how fast and how reliably message brokers deliver from each node class: "
         "which broker, on which class, up to which load?",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field
 
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
@@ -19,7 +19,7 @@ from tierbench.api.benchmark import (
     preflight_rule,
     refine_rule,
 )
-from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, levels, matching, rules
+from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.quantity import MOST_SIZES, Size, distinct
 
@@ -66,17 +66,13 @@ _GROWING_WAIT: Final = Rule(
 class HostPath(Model):
     """A directory on the node."""
 
-    path: str = Field(
-        max_length=255,
-        description=f"A directory in the chart value policy.hostPaths, by default {HOST_STORAGE}, or one below it. It "
+    path: str = text(
+        255,
+        HOST_PATH_PATTERN,
+        f"is not a path: write {HOST_STORAGE}/NAME. Names have letters, digits, dots, hyphens and underscores, "
+        "and begin with a letter or a digit",
+        f"A directory in the chart value policy.hostPaths, by default {HOST_STORAGE}, or one below it. It "
         "is created if it does not exist. Files stay there for the next run, in a directory of their own.",
-        json_schema_extra=rules(
-            matching(
-                HOST_PATH_PATTERN,
-                f"is not a path: write {HOST_STORAGE}/NAME. Names have letters, digits, dots, hyphens and underscores, "
-                "and begin with a letter or a digit",
-            )
-        ),
     )
 
 
@@ -109,7 +105,6 @@ _CASES = (
     " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
     f" * {levels('self.servers.images')}"
 )
-_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
 
@@ -117,34 +112,19 @@ class FileTransferSpec(ServiceSpec):
     """Which files nginx serves on each server class, and how each client class downloads them."""
 
     servers: FileServers = Field(description="Where nginx runs, and its images.")
-    file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
-        min_length=1,
-        max_length=MOST_SIZES,
-        json_schema_extra=_SET,
-        description="Sizes of the files (a factor).",
+    file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
+        ..., "Sizes of the files (a factor).", most=MOST_SIZES
     )
-    concurrency: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
-        default=(1,),
-        min_length=1,
-        max_length=8,
-        json_schema_extra=_SET,
-        description="Downloads of the file at the same time by one client (a factor).",
+    concurrency: tuple[Annotated[int, Field(ge=1, le=64)], ...] = factor(
+        (1,), "Downloads of the file at the same time by one client (a factor).", most=8
     )
-    cache_state: tuple[CacheState, ...] = Field(
-        default=(CacheState.NATURAL,),
-        min_length=1,
-        max_length=3,
-        json_schema_extra=_SET,
-        description="Page cache of the served file before each trial (a factor): Natural (unchanged), Warm (the file "
+    cache_state: tuple[CacheState, ...] = factor(
+        (CacheState.NATURAL,),
+        "Page cache of the served file before each trial (a factor): Natural (unchanged), Warm (the file "
         "was read) or Cold (the file was dropped).",
+        most=3,
     )
-    tls: tuple[Tls, ...] = Field(
-        default=(Tls.NONE,),
-        min_length=1,
-        max_length=3,
-        json_schema_extra=_SET,
-        description="Protection of the connection (a factor).",
-    )
+    tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connection (a factor).", most=3)
     access: Access = Field(default=Access.CLUSTER_IP, description="Network path from client to server.")
     retry: Retry = Field(default=Retry(), json_schema_extra=rules(_GROWING_WAIT))
     storage: Storage = Field(
@@ -187,10 +167,7 @@ class FileTransferBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="FileTransferBenchmark",
-        plural="filetransferbenchmarks",
-        singular="filetransferbenchmark",
         short_names=("ftb",),
-        namespaced=True,
         columns=BENCHMARK_COLUMNS,
         description="FileTransferBenchmark measures how fast nginx serves files from each node class: from which "
         "class, and up to which size?",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
@@ -18,7 +18,7 @@ from tierbench.api.benchmark import (
     Servers,
     matrix_rule,
 )
-from tierbench.api.model import ClassNames, Kind, Model, Rule, is_address, matching, rules
+from tierbench.api.model import ClassNames, Kind, Model, Rule, factor, is_address, rules, text
 from tierbench.api.run_policy import Ping, Trim
 
 MAXIMUM_CLIENTS: Final = 16
@@ -67,23 +67,18 @@ class Tcp(Model):
     congestion_control: tuple[
         Annotated[
             str,
-            Field(
-                max_length=15,
-                json_schema_extra=rules(
-                    matching(
-                        "^[a-z0-9_]+$",
-                        "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
-                    )
-                ),
+            text(
+                15,
+                "^[a-z0-9_]+$",
+                "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
             ),
         ],
         ...,
-    ] = Field(
-        min_length=1,
-        max_length=8,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Congestion control algorithms at both ends, as in cubic, reno, bbr (a factor). The kernels of "
+    ] = factor(
+        ...,
+        "Congestion control algorithms at both ends, as in cubic, reno, bbr (a factor). The kernels of "
         "both nodes must allow them.",
+        most=8,
     )
 
 
@@ -119,13 +114,11 @@ class NetworkClients(Clients):
 
     node_classes: ClassNames = Field(description="Names of the node classes of the clients.")
     nodes_per_class: int = Field(default=1, ge=1, le=16, description="Number of nodes per class with a client.")
-    together: tuple[Together, ...] = Field(
-        default=(Together.ALONE,),
-        min_length=1,
-        max_length=2,
-        json_schema_extra={"x-kubernetes-list-type": "set"},
-        description="Alone: each client measures in turn, in a case of its own. AllAtOnce: all clients measure at the "
+    together: tuple[Together, ...] = factor(
+        (Together.ALONE,),
+        "Alone: each client measures in turn, in a case of its own. AllAtOnce: all clients measure at the "
         "same time, in one case (a factor).",
+        most=2,
     )
 
     @property
@@ -199,7 +192,6 @@ _NOT_REFINED = Rule(
     "!has(self.runPolicy) || !has(self.runPolicy.refine)",
     "runPolicy.refine is not available for a NetworkBenchmark: remove it, and list all levels that you want to measure",
 )
-_SET: dict[str, JsonValue] = {"x-kubernetes-list-type": "set"}
 
 
 class NetworkSpec(BenchmarkSpec):
@@ -207,26 +199,14 @@ class NetworkSpec(BenchmarkSpec):
 
     servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where the servers run.")
     clients: NetworkClients = Field(json_schema_extra=rules(_BOUNDED_CLIENTS), description="Where the clients run.")
-    protocols: tuple[Protocol, ...] = Field(
-        default=(Protocol.TCP,),
-        min_length=1,
-        max_length=2,
-        json_schema_extra=_SET,
-        description="Protocol of the load (a factor).",
+    protocols: tuple[Protocol, ...] = factor((Protocol.TCP,), "Protocol of the load (a factor).", most=2)
+    directions: tuple[Direction, ...] = factor(
+        (Direction.UPLOAD, Direction.DOWNLOAD),
+        "Upload from client to server, Download, or Both at the same time (a factor).",
+        most=3,
     )
-    directions: tuple[Direction, ...] = Field(
-        default=(Direction.UPLOAD, Direction.DOWNLOAD),
-        min_length=1,
-        max_length=3,
-        json_schema_extra=_SET,
-        description="Upload from client to server, Download, or Both at the same time (a factor).",
-    )
-    streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = Field(
-        default=(1,),
-        min_length=1,
-        max_length=8,
-        json_schema_extra=_SET,
-        description="Connections that share the load, in each direction (a factor).",
+    streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = factor(
+        (1,), "Connections that share the load, in each direction (a factor).", most=8
     )
     duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
     tcp: Tcp | None = Field(default=None, description="How TCP sends. The default is that of the nodes' kernels.")
@@ -272,10 +252,7 @@ class NetworkBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="NetworkBenchmark",
-        plural="networkbenchmarks",
-        singular="networkbenchmark",
         short_names=("nb",),
-        namespaced=True,
         columns=BENCHMARK_COLUMNS,
         description="NetworkBenchmark measures the network between node classes with iperf3 and ping: throughput, "
         "loss, jitter and round trip.",
