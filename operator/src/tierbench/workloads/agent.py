@@ -1,11 +1,12 @@
-"""The agent next to a server: its container, its Service, and the pod of an agent alone."""
+"""The pod of a server with the agent next to it, and its Services."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from tierbench.api.benchmark import Access
 from tierbench.api.quantity import Resources
 from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.networking import host_and_port, service
+from tierbench.workloads.networking import access_services, host_and_port, service
 from tierbench.workloads.pods import (
     AGENT_KEY,
     AGENT_PIN,
@@ -28,11 +29,6 @@ CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 
 _CREDENTIALS: Final = "/agent"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
-
-
-def agent_service(owner: Owner, instance: ServerInstance, labels: Mapping[str, str]) -> Manifest:
-    """Returns the Service of a server's agent."""
-    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP")
 
 
 def agent_url(server: RunningServer) -> str:
@@ -72,9 +68,33 @@ def agent_container(
     }
 
 
-def agent_volume(instance: ServerInstance) -> dict[str, Any]:
-    """Returns the volume with the keys of the server's Secret that the agent needs."""
-    return secret_volume("agent", instance, (AGENT_TOKEN, AGENT_KEY))
+def server_manifests(
+    owner: Owner,
+    images: Images,
+    instance: ServerInstance,
+    access: Access,
+    ports: Mapping[str, int],
+    agent: Manifest,
+    *,
+    containers: Sequence[Manifest],
+    volumes: Sequence[Manifest],
+    before: Sequence[Manifest] = (),
+    share_processes: bool = False,
+    protocols: Sequence[str] = ("TCP",),
+) -> tuple[Manifest, ...]:
+    """Returns the Services of a server and its agent, and last the pod with both.
+
+    `ports` are those that clients connect to, `before` are init containers. With `share_processes`, the agent can
+    measure the CPU time of the server's processes.
+    """
+    labels = server_labels(instance.run, instance.slot)
+    services = access_services(owner.metadata(instance.name, labels), labels, access, ports, protocols)
+    fields = {
+        **({"hostNetwork": True} if access is Access.HOST_NETWORK else {}),
+        **({"shareProcessNamespace": True} if share_processes else {}),
+        **({"initContainers": list(before)} if before else {}),
+    }
+    return (*services, *_agent_and_pod(owner, images, instance, [*containers, agent], volumes, fields))
 
 
 def agent_manifests(
@@ -84,7 +104,21 @@ def agent_manifests(
 
     Clients synchronize through the agent, and it samples the node.
     """
+    agent = agent_container(images, (), ["--directory="], resources)
+    return _agent_and_pod(owner, images, instance, [agent], (), {})
+
+
+def _agent_and_pod(
+    owner: Owner,
+    images: Images,
+    instance: ServerInstance,
+    containers: Sequence[Manifest],
+    volumes: Sequence[Manifest],
+    fields: Manifest,
+) -> tuple[Manifest, Manifest]:
+    """Returns the Service of an agent, and the pod with these containers, volumes and further fields."""
     labels = server_labels(instance.run, instance.slot)
+    credentials = secret_volume("agent", instance, (AGENT_TOKEN, AGENT_KEY))
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -92,9 +126,10 @@ def agent_manifests(
         "spec": {
             **pod_basics(images),
             **pin_to_node(instance.node, instance.node_class),
+            **fields,
             "restartPolicy": "Always",
-            "containers": [agent_container(images, (), ["--directory="], resources)],
-            "volumes": [agent_volume(instance)],
+            "containers": list(containers),
+            "volumes": [*volumes, credentials],
         },
     }
-    return (agent_service(owner, instance, labels), pod)
+    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP"), pod

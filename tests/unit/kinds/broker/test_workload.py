@@ -71,7 +71,7 @@ def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
         for placement in given.server_placements()
     ]
     assert [pod["containers"][0]["image"] for pod in pods] == ["mosquitto:1.6.9", "kafka:1"]
-    assert {pod["initContainers"][0]["image"] for pod in pods if pod["initContainers"]} == {"kafka:1"}
+    assert {pod["initContainers"][0]["image"] for pod in pods if pod.get("initContainers")} == {"kafka:1"}
 
 
 @pytest.mark.parametrize("spec", [{}, {"brokers": EXTERNAL, "servers": None, "tls": ["TLSv1.3"]}])

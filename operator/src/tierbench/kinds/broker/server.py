@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from tierbench.api.benchmark import Access
 from tierbench.api.quantity import format_size
 from tierbench.kinds.broker.server_spec import Mosquitto
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.agent import agent_container, agent_service, agent_volume
+from tierbench.workloads.agent import agent_container, server_manifests
 from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.networking import access_services
 from tierbench.workloads.pods import (
     CREDENTIALS,
     CREDENTIALS_MOUNT,
-    NO_SIDECARS,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     SMALL_REQUESTS,
@@ -22,8 +19,6 @@ from tierbench.workloads.pods import (
     credentials_mounts,
     credentials_volumes,
     measured_resources,
-    pin_to_node,
-    pod_basics,
     sidecar_resources,
 )
 from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerInstance
@@ -101,54 +96,36 @@ def broker_manifests(
 ) -> tuple[Manifest, ...]:
     """Returns ConfigMap, Services, and last the pod."""
     labels = server_labels(instance.run, instance.slot)
-    metadata = owner.metadata(instance.name, labels)
     attached = owner.metadata(instance.attached, labels)
-    config_map = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": attached, "data": dict(broker.files)}
-    return (
-        config_map,
-        *access_services(metadata, labels, spec.access, broker.ports),
-        agent_service(owner, instance, labels),
-        _pod(metadata, spec, images, instance, broker),
-    )
-
-
-def _pod(
-    metadata: Manifest, spec: BrokerSpec, images: Images, instance: ServerInstance, broker: BrokerServer
-) -> Manifest:
     resources = spec.servers.resources
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**metadata, "annotations": NO_SIDECARS},
-        "spec": {
-            **pod_basics(images),
-            **pin_to_node(instance.node, instance.node_class),
-            **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
-            # The agent measures the CPU time of the broker's process.
-            "shareProcessNamespace": True,
-            "restartPolicy": "Always",
-            "initContainers": [
-                {**_restricted(images, broker, container), "resources": sidecar_resources(resources, broker.requests)}
-                for container in broker.before
-            ],
-            "containers": [
-                {
-                    **_restricted(images, broker, _container(broker)),
-                    "resources": measured_resources(resources, broker.requests),
-                },
-                agent_container(
-                    images, broker.ports.values(), ["--directory=", "--process", broker.process], resources
-                ),
-            ],
-            "volumes": [
+    server = {
+        **_restricted(images, broker, _container(broker)),
+        "resources": measured_resources(resources, broker.requests),
+    }
+    observed = ["--directory=", "--process", broker.process]
+    return (
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": attached, "data": dict(broker.files)},
+        *server_manifests(
+            owner,
+            images,
+            instance,
+            spec.access,
+            broker.ports,
+            agent_container(images, broker.ports.values(), observed, resources),
+            containers=[server],
+            volumes=[
                 {"name": "config", "configMap": {"name": instance.attached}},
                 *credentials_volumes(instance, broker.credentials),
-                agent_volume(instance),
                 {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(instance.size))}},
                 *({"name": _volume(path), "emptyDir": {"sizeLimit": _SCRATCH}} for path in broker.volumes),
             ],
-        },
-    }
+            before=[
+                {**_restricted(images, broker, container), "resources": sidecar_resources(resources, broker.requests)}
+                for container in broker.before
+            ],
+            share_processes=True,
+        ),
+    )
 
 
 def _restricted(images: Images, broker: BrokerServer, container: Manifest) -> Manifest:

@@ -5,28 +5,25 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from tierbench.api.benchmark import Access, Tls
+from tierbench.api.benchmark import Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
 from tierbench.kinds.registry import probe
-from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_service, agent_volume
+from tierbench.workloads.agent import CLIENT_KEYS, agent_container, server_manifests
 from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
 from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.networking import SERVER_NAME, access_services, address
+from tierbench.workloads.networking import SERVER_NAME, address
 from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
     CREDENTIALS,
-    NO_SIDECARS,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     TLS_CERTIFICATE,
     credentials_mounts,
     credentials_volumes,
     measured_resources,
-    pin_to_node,
-    pod_basics,
     secret_items,
     sidecar_resources,
 )
@@ -128,10 +125,9 @@ class FileTransfer:
         )
 
     def server(self, instance: ServerInstance) -> tuple[Manifest, ...]:
-        """Returns ConfigMap, Services, the volume claim if there is one, and last the pod."""
-        owner, spec = self.owner, self.spec
-        labels = server_labels(instance.run, instance.slot)
-        metadata, attached = owner.metadata(instance.name, labels), owner.metadata(instance.attached, labels)
+        """Returns ConfigMap, the volume claim if there is one, Services, and last the pod."""
+        owner, spec, images = self.owner, self.spec, self.images
+        attached = owner.metadata(instance.attached, server_labels(instance.run, instance.slot))
         sizes = _sizes(spec, instance)
         files = file_volume(spec.storage, self.policy, instance.attached, sum(sizes))
         config_map = {
@@ -143,12 +139,26 @@ class FileTransfer:
                 CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
             },
         }
+        ports, directory = {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}, ["--directory", DATA]
         return (
             config_map,
-            *access_services(metadata, labels, spec.access, {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}),
-            agent_service(owner, instance, labels),
             *claims(spec.storage, attached, sum(sizes)),
-            _pod(metadata, spec, self.images, files, instance),
+            *server_manifests(
+                owner,
+                images,
+                instance,
+                spec.access,
+                ports,
+                agent_container(images, ports.values(), directory, spec.servers.resources, [files.served]),
+                containers=[_nginx(spec, images, instance, files)],
+                volumes=[
+                    files.volume,
+                    {"name": "config", "configMap": {"name": instance.attached}},
+                    *credentials_volumes(instance, _keys(spec)),
+                    {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
+                ],
+                before=[_prepare(spec, images, instance, files)],
+            ),
         )
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
@@ -273,32 +283,6 @@ def _sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
     return [parse_size(size) for size in instance.refined_levels or spec.file_sizes]
 
 
-def _pod(
-    metadata: Manifest, spec: FileTransferSpec, images: Images, files: FileVolume, instance: ServerInstance
-) -> Manifest:
-    host_network = spec.access is Access.HOST_NETWORK
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**metadata, "annotations": NO_SIDECARS},
-        "spec": {
-            **pod_basics(images),
-            **pin_to_node(instance.node, instance.node_class),
-            **({"hostNetwork": True} if host_network else {}),
-            "restartPolicy": "Always",
-            "initContainers": [_prepare(spec, images, instance, files)],
-            "containers": [_nginx(spec, images, instance, files), _agent_of(spec, images, files)],
-            "volumes": [
-                files.volume,
-                {"name": "config", "configMap": {"name": instance.attached}},
-                *credentials_volumes(instance, _keys(spec)),
-                agent_volume(instance),
-                {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
-            ],
-        },
-    }
-
-
 def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
     """Returns the keys of the Secret that nginx needs."""
     return TLS_CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
@@ -352,11 +336,6 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
         ],
     }
-
-
-def _agent_of(spec: FileTransferSpec, images: Images, files: FileVolume) -> dict[str, Any]:
-    ports = (PORTS[tls] for tls in spec.tls)
-    return agent_container(images, ports, ["--directory", DATA], spec.servers.resources, [files.served])
 
 
 def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:

@@ -1,6 +1,6 @@
 """NetworkBenchmark as a workload and as the preflight of other kinds: iperf3 servers, and Jobs of ping and iperf3."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -19,21 +19,18 @@ from tierbench.kinds.network.spec import (
     Together,
 )
 from tierbench.kinds.registry import Probe
-from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_manifests, agent_service, agent_volume
+from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_manifests, server_manifests
 from tierbench.workloads.client_job import client_job, flags, series_options
-from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.networking import access_services, address
+from tierbench.workloads.names import Owner
+from tierbench.workloads.networking import address
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
 from tierbench.workloads.pods import (
-    NO_SIDECARS,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
     measured_resources,
-    pin_to_node,
-    pod_basics,
     secret_items,
 )
 from tierbench.workloads.workload import (
@@ -162,36 +159,18 @@ def port(part: int) -> int:
 def iperf3_manifests(owner: Owner, spec: NetworkSpec, images: Images, instance: ServerInstance) -> tuple[Manifest, ...]:
     """Returns the Services and, last, the pod."""
     ports = {port_name(part): port(part) for part in range(spec.clients.most_at_once)}
-    labels = server_labels(instance.run, instance.slot)
-    metadata = owner.metadata(instance.name, labels)
-    return (
-        *access_services(metadata, labels, spec.access, ports, tuple(Protocol)),
-        agent_service(owner, instance, labels),
-        _pod(metadata, spec, images, instance, ports),
+    return server_manifests(
+        owner,
+        images,
+        instance,
+        spec.access,
+        ports,
+        agent_container(images, ports.values(), _OBSERVED, spec.servers.resources, [GATES.mount]),
+        containers=[_iperf3(spec, images, part) for part in range(len(ports))],
+        volumes=[GATES.volume, TMP.volume],
+        share_processes=True,
+        protocols=tuple(Protocol),
     )
-
-
-def _pod(
-    metadata: Manifest, spec: NetworkSpec, images: Images, instance: ServerInstance, ports: Mapping[str, int]
-) -> Manifest:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {**metadata, "annotations": NO_SIDECARS},
-        "spec": {
-            **pod_basics(images),
-            **pin_to_node(instance.node, instance.node_class),
-            **({"hostNetwork": True} if spec.access is Access.HOST_NETWORK else {}),
-            # The agent measures the CPU time of the servers' processes.
-            "shareProcessNamespace": True,
-            "restartPolicy": "Always",
-            "containers": [
-                *(_iperf3(spec, images, part) for part in range(len(ports))),
-                agent_container(images, ports.values(), _OBSERVED, spec.servers.resources, [GATES.mount]),
-            ],
-            "volumes": [agent_volume(instance), GATES.volume, TMP.volume],
-        },
-    }
 
 
 def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
