@@ -1,99 +1,99 @@
-"""The operator makes room on a real API server, and both writers of a benchmark's status leave each other's parts."""
+"""At limits.storedBytes a run waits on a real API server until a user deletes results, as its condition says."""
 
 import asyncio
+import re
 from pathlib import Path
 
 import pytest
 
 from tests.api.lossy_proxy import lossy_proxy
-from tests.api.objects import smallest
+from tests.api.objects import changed, collection, item, smallest
 from tests.api.operator import operator
 from tests.api.server import ApiServer, Json
 from tests.api.waiting import eventually
-from tierbench.api.model import API_VERSION
+from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Quotas
 from tierbench.api.result import BenchmarkResult
-from tierbench.controller import retention
-from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.domain import placement
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
+from tierbench.kube.client import FIELD_MANAGER
 
-pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
+pytestmark = pytest.mark.apiserver
 
-OURS = f"/apis/{API_VERSION}/namespaces/stored"
-BENCHMARK = f"{OURS}/filetransferbenchmarks/files"
-RESULTS = f"{OURS}/benchmarkresults"
-EVENTS = "/api/v1/namespaces/stored/events"
 APPLY = {"Content-Type": "application/apply-patch+yaml"}
-QUOTAS = Quotas(stored_bytes="40k").model_copy(update={"eviction_notice_seconds": 1})
-RUNS = (1, 2, 3)
+NODES = "/api/v1/nodes"
 TIME = "2026-01-01T00:00:0{}Z"
+RUNS = (1, 2)
 
 
-def apply_status(server: ApiServer, path: str, body: Json, status: Json) -> Json:
+def add_nodes(server: ApiServer) -> None:
+    """Adds one ready node each of the classes stored-server and stored-client."""
+    ready = {"type": "Ready", "status": "True", "lastTransitionTime": TIME.format(0)}
+    for name in ("stored-server", "stored-client"):
+        node = {"metadata": {"name": name, "labels": {"hw": name}}}
+        server.request("POST", NODES, node)
+        server.request("PUT", f"{NODES}/{name}/status", {**node, "status": {"conditions": [ready]}})
+        selector = {"nodeSelector": {"matchLabels": {"hw": name}}}
+        server.request("POST", collection(NodeClass), {**smallest(NodeClass, name), "spec": selector})
+
+
+def apply_status(server: ApiServer, path: str, body: Json, status: Json) -> None:
     head = {key: body[key] for key in ("apiVersion", "kind")} | {"metadata": {"name": body["metadata"]["name"]}}
-    query = "fieldManager=tierbench&force=true&fieldValidation=Strict"
-    return server.request("PATCH", f"{path}/status?{query}", {**head, "status": status}, APPLY)
+    query = f"fieldManager={FIELD_MANAGER}&force=true&fieldValidation=Strict"
+    server.request("PATCH", f"{path}/status?{query}", {**head, "status": status}, APPLY)
 
 
-def add_result(server: ApiServer, run: int, stored: int) -> None:
-    body = smallest(BenchmarkResult, f"r{run}-{stored}")
-    body["spec"]["run"] = run
-    server.request("POST", RESULTS, body)
-    apply_status(server, f"{RESULTS}/r{run}-{stored}", body, {"phase": "Failed", "storedBytes": stored})
+def add_ended_runs(server: ApiServer, namespace: str) -> None:
+    """Adds a benchmark that has ended two runs, each with a result of more than 10 kB, and that asks for a third."""
+    body = changed(smallest(Files, "files"), "spec.runPolicy", {"rerun": "again"})
+    body["spec"] |= {"servers": {"nodeClasses": ["stored-server"]}, "clients": {"nodeClasses": ["stored-client"]}}
+    server.request("POST", collection(Files, namespace), body)
+    run = {"number": len(RUNS), "startTime": TIME.format(1), "completionTime": TIME.format(2)}
+    path = item(Files, "files", namespace)
+    apply_status(server, path, body, {"phase": "Complete", "run": run})
+    for number in RUNS:
+        result = changed(smallest(BenchmarkResult, f"r{number}"), "spec.run", number)
+        labels = {"kind": "FileTransferBenchmark", "benchmark": "files", "run": str(number)}
+        result["metadata"]["labels"] = {f"tierbench.io/{key}": value for key, value in labels.items()}
+        server.request("POST", collection(BenchmarkResult, namespace), result)
+        path = item(BenchmarkResult, f"r{number}", namespace)
+        apply_status(server, path, result, {"phase": "Failed", "storedBytes": 10_000})
 
 
-def add_ended_benchmark(server: ApiServer, runs: int) -> None:
-    body = smallest(FileTransferBenchmark, "files")
-    server.request("POST", f"{OURS}/filetransferbenchmarks", body)
-    run = {"number": runs, "startTime": TIME.format(1), "completionTime": TIME.format(2)}
-    said = {"type": "Complete", "status": "True", "reason": "So", "message": "So.", "observedGeneration": 1}
-    complete = {**said, "lastTransitionTime": TIME.format(2)}
-    status = {"phase": "Complete", "observedGeneration": 1, "run": run, "conditions": [complete]}
-    apply_status(server, BENCHMARK, body, status)
-
-
-async def test_the_oldest_run_is_announced_and_goes_while_another_run_is_under_way(
-    server: ApiServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_run_waits_for_room_and_begins_when_results_are_deleted(
+    server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(retention, "_PERIOD_SECONDS", 0.1)
-    server.request("POST", "/api/v1/namespaces", {"metadata": {"name": "stored"}})
-    add_ended_benchmark(server, len(RUNS))
-    for run in RUNS:
-        add_result(server, run, 10_000)
+    # Only the deletion can wake the benchmark.
+    monkeypatch.setattr(placement._queue, "__kwdefaults__", {"seconds": 3600.0})
+    add_nodes(server)
+    add_ended_runs(server, namespace)
 
-    async def ask(method: str, path: str, body: Json | None = None, headers: Json | None = None) -> Json:
-        return await asyncio.to_thread(server.request, method, path, body, headers)
+    async def ask(method: str, path: str) -> Json:
+        return await asyncio.to_thread(server.request, method, path)
 
     async def status() -> Json:
-        found: Json = (await ask("GET", BENCHMARK))["status"]
+        found: Json = (await ask("GET", item(Files, "files", namespace)))["status"]
         return found
 
-    async def announced() -> bool:
-        return 1 in [item["run"] for item in (await status()).get("evictions", ())]
+    async def has_phase(phase: str) -> bool:
+        return bool((await status())["phase"] == phase)
 
-    async def fourth_run_begun() -> bool:
-        number: int = (await status())["run"]["number"]
-        return number == len(RUNS) + 1
-
-    async def gone() -> bool:
-        return not await announced()
-
-    async with lossy_proxy(server) as (_, url), operator(url, tmp_path, monkeypatch, "stored", QUOTAS):
-        await eventually(announced)
-        assert {item["type"]: item["status"] for item in (await status())["conditions"]} == {
-            "Complete": "True",
-            "EvictionPending": "True",
+    async def names() -> set[str]:
+        return {
+            result["metadata"]["name"] for result in (await ask("GET", collection(BenchmarkResult, namespace)))["items"]
         }
-        rerun = {"spec": {"runPolicy": {"rerun": "again"}}}
-        await ask("PATCH", BENCHMARK, rerun, {"Content-Type": "application/merge-patch+json"})
-        await eventually(fourth_run_begun)
-        assert await announced()
-        await asyncio.to_thread(add_result, server, 2, 9_999)
-        await eventually(gone)
-        assert await fourth_run_begun()
-        names = {item["metadata"]["name"] for item in (await ask("GET", RESULTS))["items"]}
-        events = sorted((await ask("GET", EVENTS))["items"], key=lambda item: int(item["metadata"]["resourceVersion"]))
-        await ask("DELETE", BENCHMARK)
-    assert {name for name in names if name.startswith(("r1", "r3"))} == {"r3-10000"}
-    reasons = [item["reason"] for item in events if item["reason"] in {"EvictionPending", "Evicted"}]
-    assert reasons[0] == "EvictionPending"
-    assert reasons.count("Evicted") == 1
+
+    quotas = Quotas(stored_bytes="20k")
+    async with lossy_proxy(server) as (_, url), operator(url, tmp_path, monkeypatch, namespace, quotas):
+        await eventually(lambda: has_phase("Queued"))
+        queued = next(each for each in (await status())["conditions"] if each["type"] == "Queued")
+        assert (queued["status"], queued["reason"]) == ("True", "StorageFull")
+        command = re.search(r"`kubectl delete benchmarkresults --namespace (\S+) --selector (\S+)`", queued["message"])
+        assert command is not None, queued["message"]
+        assert command[1] == namespace
+        assert await names() == {"r1", "r2"}, "the operator has deleted results"
+        await ask("DELETE", f"{collection(BenchmarkResult, namespace)}?labelSelector={command[2]}")
+        await eventually(lambda: has_phase("Running"))
+        assert await names() == {"r2"}
+        assert (await status())["run"]["number"] == len(RUNS) + 1
+        await ask("DELETE", item(Files, "files", namespace))

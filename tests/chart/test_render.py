@@ -93,7 +93,6 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"limits": {"case": 5}}, "additional properties 'case' not allowed"),
     ({"limits": {"cases": 0}}, "minimum: got 0, want 1"),
     ({"limits": {"storedBytes": 512}}, "got number, want string"),
-    ({"limits": {"evictionNoticeSeconds": 0}}, "minimum: got 0, want 10"),
     ({"limits": {"resultBytes": "much"}}, "does not match pattern"),
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"networkPolicies": {"apiServerPorts": []}}, "minItems: got 0, want 1"),

@@ -9,7 +9,8 @@ import pytest
 
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_settings import ENVIRONMENT
-from tests.unit.domain.world import benchmark
+from tests.unit.domain.world import KIND, benchmark, raw_result
+from tierbench.api.result import RESULTS
 from tierbench.controller import reconciler as module
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
@@ -113,3 +114,21 @@ async def test_a_loop_that_ends_while_the_operator_stops_starts_no_other(monkeyp
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
+
+
+@pytest.mark.parametrize("full", [True, False])
+async def test_room_for_results_wakes_the_benchmarks_that_wait(full: bool) -> None:
+    limits = '{"storedBytes": "1500"}' if full else "{}"
+    context = Context(Api(), Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": limits}))
+    types = setup_informers(context, Advisor(context), BenchmarkController(context))
+    watched = next(each for each in types if each.resource == RESULTS)
+    waiting = (KIND, "a", "waiting")
+    event = context.workqueue.event(waiting)
+    context.queue.enqueue(waiting, "", ["node"])
+    for name in ("one", "two"):
+        watched.handler(raw_result(name, "files", 1), deleted=False)
+    assert context.storage_full == full
+    watched.handler(raw_result("one", "files", 1), deleted=True)
+    assert (context.storage_full, event.is_set()) == (False, full)
+    stored = context.metrics.registry.get_sample_value("tierbench_stored_bytes")
+    assert stored == context.results.stored_bytes > 1000

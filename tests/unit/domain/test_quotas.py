@@ -8,12 +8,13 @@ import pytest
 
 from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left
 from tests.unit.domain.world import START, World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Eviction, Phase
+from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.policy import Quotas
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.observed import Observed
+from tierbench.domain.results import StoredRun
 from tierbench.domain.run import Run
 from tierbench.domain.views import LeaseView
 
@@ -222,9 +223,10 @@ class Full(World):
     """What all benchmarks have stored is as much as may be."""
 
     stored = 10
+    deletable: tuple[StoredRun, ...] = ()
 
     def observe(self) -> Observed:
-        return replace(super().observe(), stored_bytes=self.stored)
+        return replace(super().observe(), stored_bytes=self.stored, deletable_runs=self.deletable)
 
 
 def test_no_run_starts_while_the_storage_is_full() -> None:
@@ -238,6 +240,28 @@ def test_no_run_starts_while_the_storage_is_full() -> None:
     assert measured_trials(one) == every_trial_once(one)
 
 
+def test_a_run_that_waits_for_storage_says_what_to_delete() -> None:
+    one = Full(quotas=Quotas(stored_bytes="10"))
+    for _ in range(5):
+        one.advance()
+    assert "In namespace default, all results are of newest runs or of baselines." in queued_message(one)
+    one.deletable = tuple(StoredRun("FileTransferBenchmark", "files", number, 10 * number) for number in (4, 3, 2, 1))
+    one.advance()
+    message = queued_message(one)
+    for words in (
+        "take 10 bytes; limits.storedBytes is 10. Delete results, or ask an administrator to raise limits.storedBytes",
+        "run 4 of FileTransferBenchmark files (40 bytes), run 3 of FileTransferBenchmark files (30 bytes), run 2",
+        "`kubectl delete benchmarkresults --namespace default --selector "
+        "tierbench.io/kind=FileTransferBenchmark,tierbench.io/benchmark=files,tierbench.io/run=4`",
+    ):
+        assert words in message
+    assert "run 1 of" not in message
+
+
+def queued_message(one: World) -> str:
+    return next(item.message for item in one.benchmark.status.conditions if item.type == reasons.QUEUED)
+
+
 def test_a_run_in_progress_ends_with_its_trials_when_the_storage_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     one.stored = 9
@@ -248,14 +272,3 @@ def test_a_run_in_progress_ends_with_its_trials_when_the_storage_is_full() -> No
     assert list(outcomes(one).values()) == ["", reasons.STORAGE_FULL, "", reasons.STORAGE_FULL]
     assert "limits.storedBytes" in one.results["ft-demo-r1-c002"].status.message
     assert nothing_left(one)
-
-
-def test_announced_evictions_outlive_the_next_run() -> None:
-    one = world()
-    one.run()
-    status = one.benchmark.status
-    evictions = (Eviction(run=1, notice_time="2026-01-01T00:00:00Z"),)
-    one.benchmark = one.benchmark.model_copy(update={"status": status.model_copy(update={"evictions": evictions})})
-    one.change_spec(rerun="again")
-    one.run()
-    assert one.benchmark.status.evictions == evictions

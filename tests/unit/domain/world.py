@@ -478,8 +478,8 @@ def raw_benchmark(name: str, run: int, *, ended: bool = True, **more: Any) -> di
     return {"kind": KIND, "metadata": metadata, "spec": {"runPolicy": policy}, "status": {"run": state, **more}}
 
 
-def raw_result(name: str, benchmark: str, run: int, stored: int = 1000, second: int = 0) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "a", "uid": f"uid-of-{name}", "creationTimestamp": TIME.format(second)}
+def raw_result(name: str, benchmark: str, run: int, stored: int = 1000) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "a", "uid": f"uid-of-{name}"}
     place = {"nodeClass": "c", "node": "n"}
     case = {"case": 1, "levels": {}, "server": place, "client": place, "trials": 1}
     spec = {"benchmark": {"kind": KIND, "name": benchmark}, "run": run, **case}

@@ -268,14 +268,6 @@ class CaseCounts(Model):
     invalid: int = Field(default=0, description="Measured cases whose numbers something may have distorted.")
 
 
-class Eviction(OpenModel):
-    """A run that is evicted because the storage limit is reached."""
-
-    run: int = Field(ge=1, description="Number of the run.")
-    notice_time: str = Field(json_schema_extra={"format": "date-time"}, description="When the eviction was announced.")
-    begun: bool = Field(default=False, description="Whether the results of the run are being deleted.")
-
-
 class BenchmarkStatus(OpenModel):
     """What the operator has observed and done."""
 
@@ -294,11 +286,6 @@ class BenchmarkStatus(OpenModel):
     run: RunStatus | None = Field(default=None, description="The current or the last run.")
     next_run_time: str | None = Field(
         default=None, json_schema_extra={"format": "date-time"}, description="When the schedule starts the next run."
-    )
-    evictions: tuple[Eviction, ...] = Field(
-        default=(),
-        max_length=64,
-        description="Runs that are evicted when the chart value limits.storedBytes is reached.",
     )
     best: str = Field(
         default="",

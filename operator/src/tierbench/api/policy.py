@@ -223,14 +223,8 @@ class Quotas(Model):
     )
     stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="512Mi",
-        description="Space in etcd for the results and traces of all benchmarks of this release. At 80% of it, a "
-        "warning announces the eviction of the oldest ended runs. At the limit they are evicted, and no run starts "
-        "until there is space.",
-    )
-    eviction_notice_seconds: int = Field(
-        default=24 * 3600,
-        ge=10,
-        description="Minimum time between the announcement and the eviction of a run for limits.storedBytes.",
+        description="Space in etcd for the results and traces of all benchmarks of this release. At the limit, active "
+        "runs end after their current block, and no run starts until results are deleted.",
     )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
         default="",

@@ -13,7 +13,6 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
-from tierbench.domain.eviction import StorageUsage
 from tierbench.domain.observed import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
@@ -260,12 +259,16 @@ class Context:
     settings: Settings
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
     results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
-    storage_usage: StorageUsage = field(default_factory=StorageUsage)
     objects: ObjectCaches = field(default_factory=ObjectCaches)
     cluster: ClusterView = field(default_factory=ClusterView)
     workqueue: WorkQueue = field(default_factory=WorkQueue)
     queue: AdmissionQueue = field(default_factory=AdmissionQueue)
     definitions: DefinitionCheck = field(default_factory=DefinitionCheck)
+
+    @property
+    def storage_full(self) -> bool:
+        """Whether the results and traces of all benchmarks take `limits.storedBytes`."""
+        return self.results.stored_bytes >= self.settings.quotas.most_stored_bytes
 
 
 def recorder_of(kube: Kube, owner: Owner) -> EventRecorder:

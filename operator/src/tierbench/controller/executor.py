@@ -41,7 +41,7 @@ from tierbench.kube.resources import (
     ResourceType,
     type_of,
 )
-from tierbench.workloads.names import inherited_labels, reference
+from tierbench.workloads.names import LABEL_RUN, inherited_labels, reference
 from tierbench.workloads.workload import Manifest
 
 _RESULT: Final = BenchmarkResult.KIND.kind
@@ -154,7 +154,8 @@ class Executor:
         namespace, name = self._owner.namespace, action.name
         uid = self._uids.get((_RESULT, name))
         if uid is None:
-            metadata = self._owner.metadata(name, inherited_labels(self._labels))
+            labels = {**inherited_labels(self._labels), LABEL_RUN: str(action.spec.run)}
+            metadata = self._owner.metadata(name, labels)
             body = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": metadata, "spec": action.spec.to_json()}
             try:
                 created = await self._kube.create(RESULTS, namespace, body)

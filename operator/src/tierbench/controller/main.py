@@ -18,7 +18,6 @@ from tierbench.controller.definitions import check_definitions, run_definition_c
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.reconciler import BenchmarkController
-from tierbench.controller.retention import run_retention
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watches import setup_informers
 from tierbench.kube.authorization import may_get
@@ -40,6 +39,7 @@ async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = e
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     metrics, fence = OperatorMetrics(), Fence()
+    metrics.set_stored_limit(settings.quotas.most_stored_bytes)
     record = ElectionRecord(settings.release, settings.watch_namespaces, settings.pod)
     # The Lease is renewed over connections of its own, so that no other request delays it.
     async with (
@@ -81,7 +81,6 @@ async def _run(context: Context, elector: LeaderElector) -> None:
             benchmarks.run(),
             advisor.run(),
             run_node_classes(kube, context.cluster, metrics, context.definitions),
-            run_retention(context),
             run_definition_check(kube, context.definitions, metrics, reconcile_all),
         ):
             group.create_task(_endless(task))

@@ -37,9 +37,12 @@ def setup_informers(context: Context, advisor: Advisor, benchmarks: BenchmarkCon
 
     def on_result(raw: Raw, *, deleted: bool) -> None:
         objects.results.observe(raw, deleted=deleted)
+        was_full = context.storage_full
         if context.results.update_result(raw, deleted=deleted):
             advisor.add_all(raw["metadata"]["namespace"])
-        context.storage_usage.update_result(raw, deleted=deleted)
+        context.metrics.set_stored_bytes(context.results.stored_bytes)
+        if was_full and not context.storage_full:
+            context.workqueue.add(*context.queue.heads())
 
     def children(resource: ResourceType, labels: str = LABEL_KIND) -> Informer:
         cache = objects[resource]
@@ -73,7 +76,6 @@ def _benchmarks(
         namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
         if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
             advisor.add_all(namespace)
-        context.storage_usage.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted)
         if changed:
             benchmarks.enqueue((kind.kind, namespace, name))
 

@@ -9,7 +9,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.results import ResultMetadata
+from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.parser import Output
 from tierbench.workloads.names import Owner
@@ -73,10 +73,11 @@ class Observed(ClusterState):
     `results` are those of the current run, or of the last one; `earlier` are those of other runs, or None unless the
     last decision asked for them. `known_results` is the metadata of all results. `unowned` names objects that have the
     labels of the benchmark and another owner. `last_orphaned_run` is the newest run of which results without an owner
-    exist. `stored_bytes` is the size of the results and traces of all benchmarks. `rejected_create` is the last failed
-    create; `rejected_pods` maps Jobs whose pods the API server rejects; `rejected_results` maps results that it rejects
-    to its message, of which the `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results
-    that this version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
+    exist. `stored_bytes` is the size of the results and traces of all benchmarks; `deletable_runs` are the runs of the
+    namespace that can be deleted if that is too much, the largest first. `rejected_create` is the last failed create;
+    `rejected_pods` maps Jobs whose pods the API server rejects; `rejected_results` maps results that it rejects to its
+    message, of which the `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results that
+    this version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
     """
 
     benchmark: Benchmark
@@ -92,6 +93,7 @@ class Observed(ClusterState):
     unowned: tuple[str, ...] = ()
     last_orphaned_run: int = 0
     stored_bytes: int = 0
+    deletable_runs: tuple[StoredRun, ...] = ()
     rejected_create: FailedRequest | None = None
     rejected_pods: Mapping[str, FailedRequest] = field(default_factory=dict)
     rejected_results: Mapping[str, str] = field(default_factory=dict)

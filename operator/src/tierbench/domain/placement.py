@@ -8,7 +8,7 @@ from tierbench.domain import reasons
 from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.assessment import verdicts_in_progress
 from tierbench.domain.node_classes import assign
-from tierbench.domain.quotas import seconds_left, storage_full, too_many_at_once
+from tierbench.domain.quotas import runs_to_delete, seconds_left, storage_full, too_many_at_once
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
@@ -92,7 +92,7 @@ def acquire_nodes(run: Run) -> Decision | None:
         return _queue(run, reasons.OLDER_BENCHMARK_WAITS, message, waits_for, seconds=_BEHIND_SECONDS)
     full = storage_full(run)
     if full is not None:
-        return _queue(run, full.reason, full.message, nodes)
+        return _queue(run, full.reason, f"{full.message} {runs_to_delete(run)}", nodes)
     others = [
         lease
         for node in nodes

@@ -7,7 +7,9 @@ from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
+from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
 
+_LISTED_RUNS: Final = 3
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
@@ -62,10 +64,25 @@ def storage_full(run: Run) -> Problem | None:
         return None
     message = (
         f"The results and traces of all benchmarks take {stored} bytes; limits.storedBytes is {quotas.stored_bytes}. "
-        f"The operator deletes the oldest runs after it has announced them ({reasons.EVICTION_PENDING}). To make room "
-        f"sooner, delete benchmarks, or {_raise('limits.storedBytes')}."
+        f"Delete results, or {_raise('limits.storedBytes')}."
     )
     return Problem(reasons.STORAGE_FULL, message)
+
+
+def runs_to_delete(run: Run) -> str:
+    """Returns which runs of the namespace take most, and the command that deletes the largest one."""
+    namespace, runs = run.observed.owner.namespace, run.observed.deletable_runs
+    if not runs:
+        return f"In namespace {namespace}, all results are of newest runs or of baselines."
+    listed = ", ".join(
+        f"run {one.number} of {one.kind} {one.benchmark} ({one.size} bytes)" for one in runs[:_LISTED_RUNS]
+    )
+    labels = {LABEL_KIND: runs[0].kind, LABEL_BENCHMARK: runs[0].benchmark, LABEL_RUN: runs[0].number}
+    selector = ",".join(f"{label}={value}" for label, value in labels.items())
+    return (
+        f"The largest older runs of namespace {namespace} are {listed}. To delete the first one, run "
+        f"`kubectl delete benchmarkresults --namespace {namespace} --selector {selector}`."
+    )
 
 
 def kept_runs(run: Run) -> int:

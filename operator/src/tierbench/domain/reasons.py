@@ -15,7 +15,6 @@ PASSED: Final = "Passed"
 REGRESSED: Final = "Regressed"
 NETWORK_MEASURED: Final = "NetworkMeasured"
 DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
-EVICTION_PENDING: Final = "EvictionPending"
 
 # Nodes
 NODES_CHOSEN: Final = "NodesChosen"
@@ -45,9 +44,6 @@ TOO_MANY_BYTES: Final = "TooManyBytes"
 HELD_TOO_LONG: Final = "HeldTooLong"
 HISTORY_LIMITED: Final = "HistoryLimited"
 STORAGE_FULL: Final = "StorageFull"
-STORAGE_NEARLY_FULL: Final = "StorageNearlyFull"
-STORAGE_FREE: Final = "StorageFree"
-EVICTED: Final = "Evicted"
 
 # Pods
 UNSCHEDULABLE: Final = "Unschedulable"

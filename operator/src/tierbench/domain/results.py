@@ -3,6 +3,7 @@
 import json
 import logging
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,8 +27,8 @@ _WINDOW: Final = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class ResultMetadata:
-    """The metadata of a result. `controller` is the UID, kind and name of its controller. `ended` says that the result
-    does not change any more."""
+    """The metadata of a result. `stored_bytes` is the size of the result and its trace. `controller` is the UID, kind
+    and name of its controller. `ended` says that the result does not change any more."""
 
     name: str
     uid: str
@@ -36,6 +37,16 @@ class ResultMetadata:
     stored_bytes: int
     controller: tuple[str, str, str]
     ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run of a benchmark with stored results. `size` is the size of its results and traces in bytes."""
+
+    kind: str
+    benchmark: str
+    number: int
+    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +80,14 @@ class ResultStore(Generic[Kept]):
     def __init__(self, keep: Callable[[BenchmarkResult], Kept]) -> None:
         self._keep = keep
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
+        self._baselines: dict[BenchmarkKey, int | None] = {}
         self._results: dict[BenchmarkKey, dict[str, _Entry[Kept]]] = {}
         self._key_of: dict[Name, BenchmarkKey] = {}
         self._compressor = Compressor()
         self.decompress = self._compressor.decompress
         self.filled = False
+        self.stored_bytes = 0
+        """The size of all results and traces."""
 
     def mark_filled(self) -> None:
         """Marks the initial list as complete."""
@@ -86,7 +100,9 @@ class ResultStore(Generic[Kept]):
         before = self.newest_ended_run(key)
         if deleted:
             self._benchmarks.pop(key, None)
+            self._baselines.pop(key, None)
         else:
+            self._baselines[key] = raw.get("spec", {}).get("runPolicy", {}).get("baselineRun")
             status = _status(raw)
             kept = tuple(condition for condition in status.conditions if condition.type in _VERDICTS)
             self._benchmarks[key] = status.model_copy(update={"conditions": kept, "answer": ""})
@@ -110,6 +126,7 @@ class ResultStore(Generic[Kept]):
         if entry is not None:
             self._key_of[name] = key = _benchmark_of(raw)
             self._results.setdefault(key, {})[name[1]] = entry
+            self.stored_bytes += entry.metadata.stored_bytes
         return _ended_uid(known) != _ended_uid(None if entry is None else entry.metadata)
 
     def _compress(self, raw: Raw) -> bytes:
@@ -124,7 +141,7 @@ class ResultStore(Generic[Kept]):
         if key is None:
             return
         results = self._results[key]
-        del results[name[1]]
+        self.stored_bytes -= results.pop(name[1]).metadata.stored_bytes
         if not results:
             del self._results[key]
 
@@ -137,6 +154,21 @@ class ResultStore(Generic[Kept]):
         return tuple(
             entry.metadata for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])
         )
+
+    def deletable_runs(self, namespace: str) -> tuple[StoredRun, ...]:
+        """Returns the runs of a namespace that no answer depends on, the largest first. They are neither the newest
+        run of their benchmark that has ended, nor its baseline, nor in progress."""
+        sizes: Counter[tuple[BenchmarkKey, int]] = Counter()
+        for key, results in self._results.items():
+            if key[1] == namespace:
+                for entry in results.values():
+                    if self._is_deletable(key, entry.metadata.run):
+                        sizes[key, entry.metadata.run] += entry.metadata.stored_bytes
+        return tuple(StoredRun(key[0], key[2], number, size) for (key, number), size in sizes.most_common())
+
+    def _is_deletable(self, key: BenchmarkKey, run: int) -> bool:
+        """Results without a benchmark are deletable."""
+        return key not in self._benchmarks or (run < self.newest_ended_run(key) and run != self._baselines[key])
 
     def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
         """Returns the results of a namespace in the order of names, each for `decompress`; with `benchmarks`, only
@@ -199,10 +231,16 @@ def _metadata(raw: Raw) -> ResultMetadata:
         uid=metadata.get("uid", ""),
         version=_version(raw),
         run=int(raw["spec"]["run"]),
-        stored_bytes=int(status.get("storedBytes", 0)),
+        stored_bytes=stored_bytes(raw),
         controller=(controller.get("uid", ""), controller.get("kind", ""), controller.get("name", "")),
         ended=phase != ResultPhase.RUNNING,
     )
+
+
+def stored_bytes(raw: Raw) -> int:
+    """Returns the size of a result and its trace as JSON. `status.storedBytes` is the size of both statuses."""
+    envelope = sum(len(json.dumps(raw.get(part, {}), separators=(",", ":"))) for part in ("metadata", "spec"))
+    return envelope + int(raw.get("status", {}).get("storedBytes", 0))
 
 
 def _version(raw: Raw) -> int:

@@ -67,7 +67,6 @@ def build_status(run: Run, phase: Phase, *updates: ConditionUpdate, current: Seq
         cases=counts,
         current=_current(run, current) if current else None,
         run=run.status,
-        evictions=benchmark.status.evictions,
         best=benchmark.status.best,
         answer=benchmark.status.answer,
         conditions=set_conditions(benchmark, updates, run.now),

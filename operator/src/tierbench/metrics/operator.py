@@ -93,9 +93,12 @@ class OperatorMetrics:
         """Sets whether the served definitions lack something that the operator writes."""
         self._definitions.labels(reasons.DEFINITIONS_OLDER).set(int(differ))
 
-    def set_stored_bytes(self, size: int, limit: int) -> None:
-        """Sets the size of results and traces, and its limit, in bytes."""
+    def set_stored_bytes(self, size: int) -> None:
+        """Sets the size of results and traces."""
         self._stored.set(size)
+
+    def set_stored_limit(self, limit: int) -> None:
+        """Sets the limit of that size, in bytes."""
         self._stored_limit.set(limit)
 
     def set_deadline(self, worker: Worker, within_seconds: float) -> None:
