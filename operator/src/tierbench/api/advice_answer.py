@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Annotated, Final
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from tierbench.api.model import Conditions, Count, Model, Reason
 from tierbench.api.node_class import SelectorOperator
@@ -16,7 +16,6 @@ MOST_KNEES: Final = 16
 
 LongText = Annotated[str, Field(max_length=1024)]
 Alternative = Annotated[str, Field(max_length=512)]
-_INT64: Final[dict[str, JsonValue]] = {"format": "int64"}
 
 
 class Verdict(StrEnum):
@@ -51,42 +50,36 @@ class RankedAlternative(Model):
     reason: Reason = Field(description="Reason for the verdict, as one CamelCase word.")
     message: str = Field(max_length=512, description="Details for a person.")
     value: int | None = Field(
-        default=None,
-        json_schema_extra=_INT64,
-        description="Value over the workload, in the unit at the end of `quantity`.",
+        default=None, description="Value over the workload, in the unit at the end of `quantity`."
     )
     confidence_low: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the value."
+        default=None, description="Lower end of the 95% confidence interval of the value."
     )
     confidence_high: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the value."
+        default=None, description="Upper end of the 95% confidence interval of the value."
     )
     margin_parts_per_million: int | None = Field(
         default=None,
-        json_schema_extra=_INT64,
         description="Difference from the leader, as a share of its own value. For the leader: difference from the next "
         "alternative, as a share of that one's value.",
     )
     ratio_parts_per_million: int | None = Field(
         default=None,
-        json_schema_extra=_INT64,
         description="Its value divided by that of the leader. For the leader: divided by that of the next alternative.",
     )
     ratio_low_parts_per_million: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the ratio."
+        default=None, description="Lower end of the 95% confidence interval of the ratio."
     )
     ratio_high_parts_per_million: int | None = Field(
-        default=None, json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the ratio."
+        default=None, description="Upper end of the 95% confidence interval of the ratio."
     )
     probability_best_parts_per_million: int | None = Field(
         default=None,
-        json_schema_extra=_INT64,
         description="Probability that this alternative is the best. With one node, it assumes a usual difference "
         "between nodes of a class.",
     )
     expected_loss_parts_per_million: int | None = Field(
         default=None,
-        json_schema_extra=_INT64,
         description="Expected share by which it is worse than the best alternative, 0 if it is the best itself. It "
         "makes the same assumption.",
     )
@@ -107,7 +100,7 @@ class LevelCrossover(Model):
     ahead_below: Alternative = Field(description="The alternative that is ahead below.")
     ahead_above: Alternative = Field(description="The alternative that is ahead above.")
     confidence_parts_per_million: int = Field(
-        default=0, json_schema_extra=_INT64, description="Lower bound of the probability that both are ahead there."
+        default=0, description="Lower bound of the probability that both are ahead there."
     )
 
 
@@ -163,15 +156,9 @@ class EffectAt(Model):
         "difference is at least the smallest margin. Ahead, Behind: the interval excludes 1, and the difference may be "
         "smaller. Equal: the interval is within the margin. NotKnown: inconclusive."
     )
-    ratio_parts_per_million: int = Field(
-        json_schema_extra=_INT64, description="The value of `toLevel` divided by that of `fromLevel`."
-    )
-    low_parts_per_million: int = Field(
-        json_schema_extra=_INT64, description="Lower end of the 95% confidence interval of the ratio."
-    )
-    high_parts_per_million: int = Field(
-        json_schema_extra=_INT64, description="Upper end of the 95% confidence interval of the ratio."
-    )
+    ratio_parts_per_million: int = Field(description="The value of `toLevel` divided by that of `fromLevel`.")
+    low_parts_per_million: int = Field(description="Lower end of the 95% confidence interval of the ratio.")
+    high_parts_per_million: int = Field(description="Upper end of the 95% confidence interval of the ratio.")
 
 
 class FactorEffect(Model):
@@ -225,9 +212,7 @@ class FactorKnee(Model):
 class PlacementAdviceStatus(Model):
     """The answer."""
 
-    observed_generation: int = Field(
-        default=0, json_schema_extra=_INT64, description="The metadata.generation that this status is about."
-    )
+    observed_generation: int = Field(default=0, description="The metadata.generation that this status is about.")
     best: Alternative = Field(default="", description="The best alternative. Empty if none is shown to be the best.")
     runner_up: Alternative = Field(
         default="", description="The second alternative. Empty if none is shown to be the best."

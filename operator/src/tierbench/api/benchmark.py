@@ -271,11 +271,7 @@ class CaseCounts(Model):
 class BenchmarkStatus(OpenModel):
     """What the operator has observed and done."""
 
-    observed_generation: int = Field(
-        default=0,
-        json_schema_extra={"format": "int64"},
-        description="The metadata.generation that this status is about.",
-    )
+    observed_generation: int = Field(default=0, description="The metadata.generation that this status is about.")
     phase: Phase = Field(default=Phase.PENDING, description="The state of the benchmark in one word.")
     progress: str = Field(default="", max_length=32, description="Number of ended cases, of all cases: 12/28.")
     remaining_seconds: int | None = Field(

@@ -177,9 +177,7 @@ class Condition(Model):
     last_transition_time: str = Field(
         json_schema_extra={"format": "date-time"}, description="When `status` last changed."
     )
-    observed_generation: int = Field(
-        json_schema_extra={"format": "int64"}, description="The metadata.generation that the condition was set for."
-    )
+    observed_generation: int = Field(description="The metadata.generation that the condition was set for.")
 
 
 Conditions = Annotated[

@@ -146,11 +146,7 @@ class NodeSummary(Model):
 class NodeClassStatus(Model):
     """The nodes that the selector matches now."""
 
-    observed_generation: int = Field(
-        default=0,
-        json_schema_extra={"format": "int64"},
-        description="The metadata.generation that this status is about.",
-    )
+    observed_generation: int = Field(default=0, description="The metadata.generation that this status is about.")
     nodes: int = Field(default=0, description="Number of nodes that the selector matches.")
     ready_nodes: int = Field(default=0, description="Number of these nodes that are Ready and not cordoned.")
     architectures: str = Field(

@@ -137,24 +137,21 @@ class Statistic(Model):
     """A quantity over the good trials of a case, in the unit at the end of its name."""
 
     count: Count = Field(description="Number of trials of this statistic.")
-    mean: int = Field(json_schema_extra={"format": "int64"}, description="Arithmetic mean.")
+    mean: int = Field(description="Arithmetic mean.")
     standard_deviation: Count | None = Field(
         default=None, description="Standard deviation of the sample (n - 1). Absent with one trial."
     )
-    minimum: int = Field(json_schema_extra={"format": "int64"}, description="The smallest value.")
-    maximum: int = Field(json_schema_extra={"format": "int64"}, description="The largest value.")
-    p50: int = Field(json_schema_extra={"format": "int64"}, description="Median.")
-    p90: int = Field(json_schema_extra={"format": "int64"}, description="90th percentile.")
-    p99: int = Field(json_schema_extra={"format": "int64"}, description="99th percentile.")
+    minimum: int = Field(description="The smallest value.")
+    maximum: int = Field(description="The largest value.")
+    p50: int = Field(description="Median.")
+    p90: int = Field(description="90th percentile.")
+    p99: int = Field(description="99th percentile.")
     confidence_low: int | None = Field(
         default=None,
-        json_schema_extra={"format": "int64"},
         description="Lower end of the 95% confidence interval of the mean (Student's t). Absent with one trial.",
     )
     confidence_high: int | None = Field(
-        default=None,
-        json_schema_extra={"format": "int64"},
-        description="Upper end of the 95% confidence interval of the mean.",
+        default=None, description="Upper end of the 95% confidence interval of the mean."
     )
 
 
