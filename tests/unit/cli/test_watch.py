@@ -1,24 +1,20 @@
 """`watch`, and reading, against an API server that lists, watches and fails."""
 
 import gc
-import io
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from tests.unit.cli.api_server import HANG_UP, Store, api_server
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
-from tierbench.api.result import BenchmarkResult
 from tierbench.cli import watch
 from tierbench.cli.cluster import ANNOTATION, connect
 from tierbench.cli.command import UserError
 from tierbench.cli.main import main
-from tierbench.cli.progress import Progress, render_live
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import InitialListSynced, WatchEvent
 
@@ -214,19 +210,3 @@ def test_results_and_report_read_the_cluster(server: tuple[Store, str], tmp_path
     output = tmp_path / "report.html"
     assert main(["report", "--kubeconfig", kubeconfig, "-o", str(output)]) == 0
     assert "fileSizes:" in output.read_text()
-
-
-def test_live_display_shows_progress_and_last_results() -> None:
-    status = {"current": current(1), "remainingSeconds": 130}
-    shown = Progress(
-        FileTransferBenchmark.model_validate(benchmark("Running", 7, 14, **status)),
-        {result.metadata.name: BenchmarkResult.model_validate(result.to_json()) for result in published()[:7]},
-        watch_error="Connection refused",
-    )
-    console = Console(width=100, file=io.StringIO(), record=True)
-    console.print(render_live(shown, age_seconds=10, rows=3))
-    text = console.export_text()
-    assert "7/14 cases, 2 min 0 s left" in text
-    assert "1M, cloud to user, trial 2 of 2" in text
-    assert "Watch failed: Connection refused" in text
-    assert [word for word in ("2Gi", "3Gi", "4Gi", "5Gi") if f"{word} " in text] == ["3Gi", "4Gi", "5Gi"]

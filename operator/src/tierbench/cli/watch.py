@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import sys
 import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -11,20 +10,15 @@ from datetime import datetime
 from functools import partial
 from typing import Final
 
-from rich.console import Console
-from rich.live import Live
-
 from tierbench.cli.cluster import Cluster, explain_missing_status
 from tierbench.cli.command import ExitCode, UserError, run_with_cluster
 from tierbench.cli.objects import Reference, parse_reference
-from tierbench.cli.progress import Progress, apply_event, changes, closing_line, render_live
+from tierbench.cli.progress import Progress, apply_event, changes, closing_line
 from tierbench.kube.informer import Update
 
 _TICK_SECONDS: Final = 0.5
 _STATUS_SECONDS: Final = 10
 """The time after which `watch` explains why a benchmark may have no status."""
-_LINES_WITHOUT_RESULTS: Final = 10
-_MIN_RESULTS: Final = 3
 
 
 def add_watch(parser: argparse.ArgumentParser) -> None:
@@ -56,9 +50,12 @@ def watch(options: argparse.Namespace) -> ExitCode:
 
 async def _watch(reference: Reference, deadline: float | None, cluster: Cluster) -> ExitCode:
     benchmark = await cluster.find(reference)
-    console = Console(highlight=False)
-    async with aclosing(_follow(cluster, Progress(benchmark), deadline)) as updates:
-        last = await (_show_live(console, updates) if console.is_terminal else _print_changes(updates))
+    before, last = None, Progress(benchmark)
+    async with aclosing(_follow(cluster, last, deadline)) as updates:
+        async for last in updates:
+            for line in changes(before, last):
+                print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
+            before = last
     print(closing_line(last), flush=True)
     return ExitCode.UNUSABLE if last.exit_code is None else last.exit_code
 
@@ -116,34 +113,3 @@ async def _forward(source: AsyncIterator[Update], queue: "asyncio.Queue[Update |
             queue.put_nowait(event)
     except Exception as error:
         queue.put_nowait(error)
-
-
-async def _print_changes(updates: AsyncIterator[Progress]) -> Progress:
-    """Prints one line for each change. Returns the last progress."""
-    before: Progress | None = None
-    async for progress in updates:
-        if progress is not before:
-            for line in changes(before, progress):
-                print(f"{datetime.now().astimezone():%H:%M:%S} {line}", flush=True)
-        before = progress
-    return _last(before)
-
-
-async def _show_live(console: Console, updates: AsyncIterator[Progress]) -> Progress:
-    """Redraws the progress in place. Returns the last progress."""
-    last: Progress | None = None
-    status_since = time.monotonic()
-    with Live(console=console, auto_refresh=False, vertical_overflow="ellipsis") as live:
-        async for progress in updates:
-            if last is None or progress.benchmark.status != last.benchmark.status:
-                status_since = time.monotonic()
-            last = progress
-            rows = max(_MIN_RESULTS, console.height - _LINES_WITHOUT_RESULTS)
-            live.update(render_live(progress, time.monotonic() - status_since, rows), refresh=True)
-    return _last(last)
-
-
-def _last(progress: Progress | None) -> Progress:
-    if progress is None:
-        sys.exit(ExitCode.UNUSABLE)
-    return progress
