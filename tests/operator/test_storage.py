@@ -6,6 +6,7 @@ import re
 from tests.e2e.benchmarks import Running, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
+from tierbench.domain.results import stored_bytes
 
 
 def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
@@ -16,8 +17,10 @@ def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
     running.wait_for_phase("Complete")
     wait_for("no other results", lambda: kubectl("get", "results", "-A", "-o", "name").count("\n") == 2)
     before = names(running)
-    wait_for("the size of these two", lambda: stored(site) > 0)
-    site.release.install(f"limits.storedBytes={stored(site) - 1}")
+    results = json.loads(kubectl("get", "results", "-o", "json", "--show-managed-fields"))["items"]
+    size = sum(map(stored_bytes, results))
+    wait_for("the size of these two", lambda: size == stored(site))
+    site.release.install(f"limits.storedBytes={size // 1000}k")
     try:
         measure_again(kubectl, "third")
         running.wait_for_phase("Queued")

@@ -168,19 +168,11 @@ def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: st
     assert hint in stderr_line(capsys)
 
 
-@pytest.mark.parametrize(
-    ("spec", "hint"),
-    [
-        ({"workload": {"fileSizes": [{"size": "1MB"}]}}, "'1MB' is not a size"),
-        ({"objective": {"type": "Percentile"}}, "percentile and type Percentile belong together"),
-    ],
-)
-def test_question_in_a_file_must_follow_the_rules(
-    spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
-) -> None:
-    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClass": "user", **spec}}
+def test_question_in_a_file_must_have_sizes(tmp_path: Path, capsys: Capture) -> None:
+    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1MB"}]}}
+    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": spec}
     assert main(["advise", "a", "--from", write(tmp_path / "results.json", published(), advice)]) == 2
-    assert hint in stderr_line(capsys)
+    assert "'1MB' is not a size" in stderr_line(capsys)
 
 
 def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture) -> None:
@@ -242,9 +234,7 @@ def test_settings_of_the_best_choice_are_printed(tls: str, capsys: Capture) -> N
     ("arguments", "hint"),
     [
         (["--choose", "size"], "Input should be 'nodeClass', 'broker'"),
-        (["--choose", "tls,tls"], "tls,tls contains a name twice: write each name once"),
         (["--choose", "nodeClass,broker,tls,pairs"], "at most 3 items"),
-        (["--choose", "tls", "--level", "tls=None"], "tls cannot be both in --choose and in --level: omit one"),
     ],
 )
 def test_invalid_choice_is_reported_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:

@@ -7,7 +7,7 @@ cannot format a size.
 import re
 from typing import Annotated, Final
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic.alias_generators import to_pascal
 
 from tierbench.api.model import Model, Rule, rules
@@ -112,6 +112,11 @@ def is_smaller(size: str, other: str) -> str:
     return f"(!{_is_whole(size)} || !{_is_whole(other)} || {less})"
 
 
+def _checked_size(text: str) -> str:
+    parse_size(text)
+    return text
+
+
 def _is_whole(value: str) -> str:
     return is_whole_number(value, LONGEST_SIZE, "kMGT", "KMGT")
 
@@ -130,6 +135,7 @@ Size = Annotated[
         ),
     ),
     BeforeValidator(str),
+    AfterValidator(_checked_size),
 ]
 
 Cpu = Annotated[

@@ -14,7 +14,6 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
-from tierbench.advice.workload import workload_items
 from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, RankedAlternative, Verdict
 from tierbench.api.model import API_VERSION, Metadata
 from tierbench.api.placement_advice import (
@@ -24,13 +23,11 @@ from tierbench.api.placement_advice import (
     Percentile,
     PlacementAdvice,
     PlacementAdviceSpec,
-    WorkloadProfile,
 )
-from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments, run_with_cluster
 from tierbench.cli.objects import Objects, read_files
-from tierbench.results.units import DASH, join_words, percent, show, show_interval, title
+from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _WIDTH_OF_FILES: Final = 200
 _MAX_FACTORS: Final = 3
@@ -144,8 +141,6 @@ def _questions(options: argparse.Namespace) -> tuple[Objects, Sequence[Placement
     if options.name is not None and not named:
         raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or omit the name")
     if named and not has_question:
-        for each in named:
-            _check(each.spec)
         return objects, named
     metadata = Metadata(name="question", namespace=namespace)
     return objects, [PlacementAdvice(metadata=metadata, spec=_spec(options, objects))]
@@ -167,7 +162,7 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
         "objective": None if options.by is None else OBJECTIVES[options.by],
     }
     if options.choose is not None:
-        body["choose"] = options.choose.split(",")
+        body["choose"] = list(dict.fromkeys(options.choose.split(",")))
     if options.margin is not None:
         body["smallestMargin"] = f"{options.margin.removesuffix('%')}%"
     if options.size or options.level:
@@ -175,32 +170,10 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
         levels = dict(_pair(text, None) for text in options.level or ())
         body["workload"] = {"fileSizes": [{"size": size, "weight": weight} for size, weight in sizes], "levels": levels}
     try:
-        spec = PlacementAdviceSpec.model_validate(body)
+        return PlacementAdviceSpec.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
         raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
-    _check(spec)
-    return spec
-
-
-def _check(spec: PlacementAdviceSpec) -> None:
-    """Raises UserError for a spec that the API server would refuse by a rule."""
-    workload = spec.workload or WorkloadProfile()
-    if len(set(spec.choose)) < len(spec.choose):
-        raise UserError(f"{','.join(spec.choose)} contains a name twice: write each name once")
-    fixed = set(spec.choose) & {name for item in workload_items(workload) for name in item.levels}
-    if fixed:
-        raise UserError(f"{join_words(sorted(fixed))} cannot be both in --choose and in --level: omit one")
-    sizes = [each.size for each in workload.file_sizes]
-    sizes += [size for size in (workload.payload_size, spec.constraints.minimum_bytes_per_second) if size is not None]
-    try:
-        for size in sizes:
-            parse_size(size)
-    except ValueError as error:
-        raise UserError(str(error)) from None
-    objective = spec.objective
-    if objective and (objective.type is ObjectiveType.PERCENTILE) != (objective.percentile is not None):
-        raise UserError("percentile and type Percentile belong together: write {type: Percentile, percentile: P99}")
 
 
 def _only_client(objects: Objects) -> str:
