@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from grafana_foundation_sdk.builders import timeseries
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tierbench.generate.dashboards.panels import (
@@ -18,6 +19,7 @@ from tierbench.generate.dashboards.panels import (
 )
 from tierbench.generate.dashboards.queries import Results, benchmarks
 from tierbench.kinds.registry import probe
+from tierbench.metrics.results import SERVER_MEANS
 
 _RESULTS: Final = Results()
 _BY_BENCHMARK: Final = "benchmark_namespace, benchmark"
@@ -141,33 +143,23 @@ def _classes() -> Panels:
 
 def _servers() -> Panels:
     return (
-        over_time(
-            "CPU",
-            f"Was a server's CPU the limit? Share of CPU time that its node was busy in trials, {_ALL}.",
-            "percentunit",
-            query(_mean("tierbench_server_cpu_ratio"), _CLASS),
-        ),
+        _by_class("CPU", "Was a server's CPU the limit?", "percentunit", "serverCpuPartsPerMillion"),
         over_time(
             "Waiting for I/O",
             "Was a server's disk the limit? Share of CPU time spent waiting for I/O, and of the time in which some "
             f"task waited for it (pressure), {_ALL}. If only one class has high values, its disk is the limit.",
             "percentunit",
-            query(_mean("tierbench_server_io_wait_ratio"), "{{server_class}}, wait"),
-            query(_mean("tierbench_server_io_pressure_ratio"), "{{server_class}}, pressure"),
+            query(_mean("serverIoWaitPartsPerMillion"), "{{server_class}}, wait"),
+            query(_mean("serverIoPressurePartsPerMillion"), "{{server_class}}, pressure"),
         ),
-        over_time(
-            "TCP retransmits",
-            f"Was the network the limit? Segments that the server retransmitted in a trial, {_ALL}. Many mean yes.",
-            "short",
-            query(_mean("tierbench_server_tcp_retransmits"), _CLASS),
-        ),
-        over_time(
-            "TCP round trip",
-            f"How far away were the clients? Smoothed round-trip time at the server, {_ALL}. It grows with queues.",
-            "s",
-            query(_mean("tierbench_server_round_trip_seconds"), _CLASS),
-        ),
+        _by_class("TCP retransmits", "Was the network the limit?", "short", "tcpRetransmits"),
+        _by_class("TCP round trip", "How far away were the clients?", "s", "tcpRoundTripNanoseconds"),
     )
+
+
+def _by_class(title: str, question: str, unit: str, quantity: str) -> timeseries.Panel:
+    text = f"{question} {SERVER_MEANS[quantity].text} Over all cases of the class."
+    return over_time(title, text, unit, query(_mean(quantity), _CLASS))
 
 
 def _networks() -> Panels:
@@ -195,8 +187,8 @@ def _networks() -> Panels:
     )
 
 
-def _mean(metric: str) -> str:
-    return _RESULTS.mean(metric, by="server_class")
+def _mean(quantity: str) -> str:
+    return _RESULTS.mean(SERVER_MEANS[quantity].name, by="server_class")
 
 
 def _between_nodes(metric: str) -> str:

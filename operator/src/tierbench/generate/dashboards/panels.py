@@ -208,18 +208,16 @@ def matrix(title: str, description: str, unit: str, expression: str, row: str) -
     )
 
 
-def grouped_bars(
-    title: str, description: str, unit: str, expression: str, group: str, bar: str, *, stacked: bool = False
-) -> barchart.Panel:
-    """Returns a panel with a group of bars for each value of the label `group`, and in it a bar for each of `bar`."""
-    order = _change("sortBy", fields={}, sort=[{"field": _corner(group, bar)}])
+def stacked_bars(title: str, description: str, unit: str, expression: str, bar: str, segment: str) -> barchart.Panel:
+    """Returns a panel with a bar for each value of the label `bar`, and in it a segment for each of `segment`."""
+    order = _change("sortBy", fields={}, sort=[{"field": _corner(bar, segment)}])
     return (
         _framed(barchart.Panel(), title, description, unit)
         .min(0)
         .orientation(options.VizOrientation.HORIZONTAL)
-        .stacking(options.StackingMode.NORMAL if stacked else options.StackingMode.NONE)
+        .stacking(options.StackingMode.NORMAL)
         .with_target(_now(expression, "").format(PromQueryFormat.TABLE))
-        .transformations([_crossed(group, bar), order])
+        .transformations([_crossed(bar, segment), order])
     )
 
 

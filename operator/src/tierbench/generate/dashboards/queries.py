@@ -62,17 +62,17 @@ class Results:
         labels = (label for label in self.groupable if label != "server_class")
         return " or ".join([_named("label", "server_class", "vector(1)"), *map(self._varies, labels)])
 
-    def counted(self, metric: str, more: str = "") -> str:
+    def counted(self, metric: str) -> str:
         """Returns a metric of the selected results, including failed and invalid ones."""
-        return self._of(metric, more, "")
+        return self._of(metric, "", "")
 
     def measured(self, metric: str, more: str = "") -> str:
         """Returns a metric of the selected results, without invalid ones if the user deselects them."""
         return self._of(metric, more, 'valid=~"$validity"')
 
-    def mean(self, metric: str, more: str = "", by: str = "") -> str:
+    def mean(self, metric: str, by: str = "") -> str:
         """Returns the mean of a metric. All nodes of a class have the same weight."""
-        return f"avg by ({self._by(by)}) {self.measured(metric, more)}"
+        return f"avg by ({self._by(by)}) {self.measured(metric)}"
 
     def total(self, metric: str, by: str = "") -> str:
         """Returns the sum of a count, including failed cases."""
@@ -84,25 +84,14 @@ class Results:
 
     def share_of_without(self, factor: str, metric: str) -> str:
         """Returns a metric at each level of a factor, divided by its value at level None, other factors held equal."""
-        return self._compared_with_none(factor, metric, "/")
-
-    def more_than_without(self, factor: str, metric: str) -> str:
-        """Returns a metric at each level of a factor, minus its value at level None, other factors held equal."""
-        return self._compared_with_none(factor, metric, "-")
+        some, none = (self.measured(metric, f'{factor}{sign}"None"') for sign in ("!=", "="))
+        return f"avg by ({self._by()}) ({some} / ignoring ({factor}) group_left () {none})"
 
     def multiple_of_fastest(self, metric: str) -> str:
         """Returns the time of each class as a multiple of the fastest class, mean over all measured levels."""
         classes = f"avg without (server_node, client_node) {self.measured(metric)}"
         fastest = f"min without (server_class) ({classes})"
         return f"avg by (server_class) ({classes} / ignoring (server_class) group_left () {fastest})"
-
-    def lacking(self, metric: str, other: str) -> str:
-        """Returns a metric of the results that lack another metric."""
-        return f"({self.measured(metric)} unless on ({self._identity}) {benchmarks(other)})"
-
-    def _compared_with_none(self, factor: str, metric: str, operator: str) -> str:
-        some, none = (self.measured(metric, f'{factor}{sign}"None"') for sign in ("!=", "="))
-        return f"avg by ({self._by()}) ({some} {operator} ignoring ({factor}) group_left () {none})"
 
     def _by(self, labels: str = "") -> str:
         return labels or ", ".join(filter(None, (self.row, f"${{{BY}:csv}}")))

@@ -5,7 +5,7 @@ from typing import Final
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tierbench.generate.dashboards.kind import KindPanels, parts
-from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, grouped_bars, result_variables
+from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, result_variables, stacked_bars
 from tierbench.generate.dashboards.queries import Results, columns, part
 from tierbench.kinds.broker.metrics import ACKNOWLEDGE, MEANS, PREFIX, ROUND_TRIP
 
@@ -110,12 +110,6 @@ def _tls() -> Panels:
         _PANELS.compared_with_none(
             "Round trip with TLS", "How much longer does a message take with TLS?", "tls", "round_trip_mean_seconds"
         ),
-        _PANELS.matrix(
-            "Additional bytes per message with TLS",
-            "How many bytes does TLS add to a message? On the wire, minus those without TLS, all else equal.",
-            "bytes",
-            _RESULTS.more_than_without("tls", f"{PREFIX}_wire_bytes_per_message"),
-        ),
         _PANELS.means("TLS handshake", "How long does a TLS handshake take?", "tls_handshake_seconds"),
     )
 
@@ -139,7 +133,7 @@ def _codecs() -> Panels:
             "encryption",
             "throughput_messages_per_second",
         ),
-        grouped_bars(
+        stacked_bars(
             "Where the time of a message goes",
             "Do codecs or the network take the time? Mean per message: compression, encryption, the rest of the round "
             "trip, decryption, decompression. With an open loop, the rest includes waiting to be sent.",
@@ -147,7 +141,6 @@ def _codecs() -> Panels:
             columns(f"({stacked})", _RESULTS.row),
             "compared",
             "part",
-            stacked=True,
         ),
         _PANELS.means(
             "Payload after compression and encryption",

@@ -5,14 +5,13 @@ from typing import Final
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
 from tierbench.generate.dashboards.kind import KindPanels, parts
-from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, grouped_bars, result_variables
-from tierbench.generate.dashboards.queries import Results, columns, part
+from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, result_variables
+from tierbench.generate.dashboards.queries import Results
 from tierbench.kinds.network.metrics import CLIENT, MEANS, PREFIX, UNTRIMMED
 
 _RESULTS: Final = Results("NetworkBenchmark", row="direction")
 _PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), *UNTRIMMED.values()))
 _DOCUMENT: Final = "concepts/networks.md"
-_DEVICE: Final = "device"
 
 
 def dashboard() -> Dashboard:
@@ -60,27 +59,8 @@ def _rates() -> Panels:
     )
 
 
-def _of_devices(name: str, expression: str, node: str) -> str:
-    """Returns rates by client, without the labels of its class and its network."""
-    for label in ("client_class", "client_access_network"):
-        expression = f'label_replace({expression}, "{label}", "each", "", "")'
-    named = f'label_join({expression}, "{_DEVICE}", "", "{node}")'
-    return part(name, f"avg by ({_DEVICE}, {_RESULTS.row}, ${{by:csv}}) ({named})")
-
-
 def _shares() -> Panels:
-    alone = _RESULTS.lacking(f"{PREFIX}_throughput_bits_per_second", f"{PREFIX}_fairness_ratio")
-    at_once = _RESULTS.measured(CLIENT.name)
-    both = f"{_of_devices('alone', alone, 'client_node')} or {_of_devices('at once', at_once, 'share_node')}"
     return (
-        grouped_bars(
-            "Each client alone, and all at once",
-            "What does each device get alone, and with the others? Payload per second, mean of the good trials.",
-            "bps",
-            columns(f"({both})", "part", _RESULTS.row),
-            _DEVICE,
-            "compared",
-        ),
         bars(
             "What each of several clients got",
             f"How did clients that measured at the same time share the path? {CLIENT.text}",
