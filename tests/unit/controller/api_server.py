@@ -21,6 +21,7 @@ _DISCOVERED = (
     ResourceType("api/v1", "namespaces"),
     ResourceType("apis/apiextensions.k8s.io/v1", "customresourcedefinitions"),
 )
+_KINDS = {model.KIND.plural: name for name, model in BENCHMARKS.items()}
 _OF_THE_CLUSTER = frozenset({"nodeclasses", "namespaces", "customresourcedefinitions"})
 _GONE = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
 
@@ -152,7 +153,9 @@ class ApiServer:
         start = int(request.query.get("continue", "0"))
         end = start + min(int(request.query.get("limit", "1000")), self.page)
         more = {"continue": str(end)} if end < len(items) else {}
-        return web.json_response({"metadata": {"resourceVersion": str(self._version), **more}, "items": items[start:end]})
+        return web.json_response(
+            {"metadata": {"resourceVersion": str(self._version), **more}, "items": items[start:end]}
+        )
 
     async def _watch(self, request: web.Request, plural: str, namespace: str) -> web.StreamResponse:
         await self._watching.wait()
@@ -192,7 +195,7 @@ def _described(resource: ResourceType) -> Iterator[Raw]:
     described = {
         "name": resource.plural,
         "singularName": "",
-        "kind": resource.plural.title(),
+        "kind": _KINDS.get(resource.plural, resource.plural),
         "namespaced": resource.plural not in _OF_THE_CLUSTER,
         "verbs": ["list", "watch", "patch"],
     }
@@ -201,7 +204,9 @@ def _described(resource: ResourceType) -> Iterator[Raw]:
 
 
 def _status(code: int) -> web.Response:
-    return web.json_response({"kind": "Status", "apiVersion": "v1", "code": code, "reason": "", "message": "no"}, status=code)
+    return web.json_response(
+        {"kind": "Status", "apiVersion": "v1", "code": code, "reason": "", "message": "no"}, status=code
+    )
 
 
 @asynccontextmanager

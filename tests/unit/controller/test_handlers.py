@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import kopf
 import pytest
@@ -30,15 +30,15 @@ from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
 KEY = ("FileTransferBenchmark", "default", "demo")
-DONE = {"phase": "Complete", "observedGeneration": 1}
+DONE: dict[str, Any] = {"phase": "Complete", "observedGeneration": 1}
 Raw = dict[str, Any]
 
 
 class Loop:
     """In place of the loop behind a benchmark: notes what happens to it."""
 
-    log: list[str] = []
-    may_clean_up = asyncio.Event()
+    log: ClassVar[list[str]] = []
+    may_clean_up: ClassVar[asyncio.Event] = asyncio.Event()
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
         self.key = (owner.kind, owner.namespace, owner.name)
@@ -106,9 +106,7 @@ async def server() -> AsyncIterator[ApiServer]:
 
 
 def start(server: ApiServer, fence: Any = lambda: None, watch_namespaces: str = "") -> Operator:
-    context = Context(
-        Api(), Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": watch_namespaces})
-    )
+    context = Context(Api(), Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": watch_namespaces}))
     types = [
         each
         for each in everything(context, Advisor(context), Benchmarks(context))
@@ -126,7 +124,7 @@ def start(server: ApiServer, fence: Any = lambda: None, watch_namespaces: str = 
     async def release() -> None:
         operator.released.append(time.monotonic())
 
-    memo = Memo(context, {each.resource: each for each in types}, lists, session, release)
+    memo = Memo(context, {each.resource.plural: each for each in types}, lists, session, release)
     stop = asyncio.Event()
     running = kopf.operator(
         registry=HANDLERS,
@@ -179,3 +177,239 @@ async def test_a_benchmark_has_a_finalizer_and_a_daemon_for_one_write(server: Ap
     assert server.get(RESOURCE, "demo")["metadata"].get("annotations") is None  # type: ignore[index]
     assert {headers["User-Agent"] for headers in server.headers} == {"tierbench"}
     assert {headers["Authorization"] for headers in server.headers} == {"Bearer token"}
+
+
+async def test_a_benchmark_that_is_done_loses_both_and_has_them_again_when_it_is_due(server: ApiServer) -> None:
+    put(server)
+    async with operating(server):
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        server.change(RESOURCE, "demo", status=DONE)
+        await server.until(lambda: finalizers(server) == [])
+        assert Loop.log == ["runs demo uid-1", "ends demo uid-1"]
+        raw = server.get(RESOURCE, "demo") or {}
+        server.change(RESOURCE, "demo", metadata={**raw["metadata"], "generation": 2})
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        await server.until(lambda: Loop.log[2:] == ["runs demo uid-1"])
+    assert len(server.writes) == 3
+
+
+async def test_a_deleted_benchmark_is_cleaned_up_after_its_daemon_has_ended(server: ApiServer) -> None:
+    put(server)
+    async with operating(server) as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        server.delete(RESOURCE, "demo")
+        await server.until(lambda: server.get(RESOURCE, "demo") is None)
+        await server.until(lambda: not operator.context.objects[RESOURCE].names())
+    log = ["runs demo uid-1", "ends demo uid-1", "cleans up demo", "has cleaned up demo"]
+    assert Loop.log == log
+    assert len(server.writes) == 2, "the finalizer comes and goes"
+    assert not [write for write in server.writes if "annotations" in str(write)]
+
+
+async def test_one_that_was_never_due_goes_without_the_operator(server: ApiServer) -> None:
+    put(server, **DONE)
+    async with operating(server) as operator:
+        await server.until(operator.context.objects[RESOURCE].names)
+        server.delete(RESOURCE, "demo")
+        await server.until(lambda: not operator.context.objects[RESOURCE].names())
+    assert (Loop.log, server.writes) == ([], [])
+
+
+async def test_an_operator_that_starts_in_the_middle_of_a_deletion_ends_it(server: ApiServer) -> None:
+    put(server)
+    Loop.may_clean_up.clear()
+    async with operating(server):
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        server.delete(RESOURCE, "demo")
+        await server.until(lambda: "cleans up demo" in Loop.log)
+    assert server.get(RESOURCE, "demo") is not None
+    Loop.log.clear()
+    Loop.may_clean_up.set()
+    async with operating(server):
+        await server.until(lambda: server.get(RESOURCE, "demo") is None)
+    assert Loop.log == ["cleans up demo", "has cleaned up demo"], "no daemon runs"
+
+
+async def test_what_was_deleted_before_a_relist_is_found_missing(server: ApiServer) -> None:
+    """kopf passes on what there is, and nothing of what is gone."""
+    for name in ("demo", "other", "third"):
+        put(server, name)
+    for name in ("one", "two", "three"):
+        pod(server, name)
+    async with operating(server) as operator:
+        benchmarks, pods = operator.context.objects[RESOURCE], operator.context.objects[PODS]
+        await server.until(lambda: len(benchmarks.names()) == 3 and len(pods.names()) == 3 and len(server.writes) == 3)
+        server.interrupt_watches()
+        server.force_delete(RESOURCE, "demo")
+        server.force_delete(PODS, "two")
+        put(server, "fourth")
+        server.resume_watches(expired=True)
+        await server.until(lambda: "runs fourth" in " ".join(Loop.log))
+        assert {name for _, name in benchmarks.names()} == {"other", "third", "fourth"}
+        await server.until(lambda: {name for _, name in pods.names()} == {"one", "three"})
+        await server.until(lambda: "misses demo" in Loop.log)
+        assert [line for line in Loop.log if line.startswith("ends")] == ["ends demo uid-1"]
+    assert operator.context.results.known_benchmarks(KEY[0]) == (
+        ("default", "other"),
+        ("default", "third"),
+        ("default", "fourth"),
+    )
+
+
+async def test_a_relist_that_finds_nothing_forgets_everything(server: ApiServer) -> None:
+    put(server)
+    pod(server, "one")
+    async with operating(server) as operator:
+        await server.until(lambda: len(server.writes) == 1 and operator.context.objects[PODS].names())
+        server.interrupt_watches()
+        server.force_delete(RESOURCE, "demo")
+        server.force_delete(PODS, "one")
+        server.resume_watches(expired=True)
+        await server.until(lambda: "misses demo" in Loop.log)
+        await server.until(lambda: not operator.context.objects[PODS].names())
+        assert not operator.context.objects[RESOURCE].names()
+        assert not list(operator.context.results.newest_runs())
+
+
+async def test_watches_that_end_go_on_where_they_were(server: ApiServer) -> None:
+    put(server)
+    async with operating(server) as operator:
+        await server.until(lambda: len(server.writes) == 1)
+        listed = [path for _, path in server.requests if "limit" in path]
+        server.interrupt_watches()
+        server.force_delete(RESOURCE, "demo")
+        server.resume_watches(expired=False)
+        await server.until(lambda: not operator.context.objects[RESOURCE].names())
+        assert [path for _, path in server.requests if "limit" in path] == listed
+
+
+async def test_a_benchmark_made_again_under_its_name_waits_for_the_end_of_the_first(server: ApiServer) -> None:
+    """They share a place in the queue and a bell."""
+    put(server)
+    async with operating(server):
+        await server.until(lambda: len(server.writes) == 1)
+        server.force_delete(RESOURCE, "demo")
+        put(server)
+        await server.until(lambda: finalizers(server) == [FINALIZER] and len(Loop.log) == 4)
+        assert Loop.log == ["runs demo uid-1", "misses demo", "ends demo uid-1", "runs demo uid-2"]
+
+
+async def test_no_daemon_begins_before_all_has_been_listed(server: ApiServer) -> None:
+    """Pods that are not known yet would pass for pods that are gone."""
+    put(server)
+    server.refuse = lambda _, path: 500 if path.endswith("/pods") else None
+    async with operating(server):
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        await asyncio.sleep(0.1)
+        assert not Loop.log
+        server.refuse = lambda _, path: None
+        await server.until(lambda: Loop.log == ["runs demo uid-1"])
+
+
+async def test_nothing_is_written_while_the_operator_does_not_lead(server: ApiServer) -> None:
+    def shut() -> None:
+        raise DeposedError("it does not lead")
+
+    put(server)
+    async with operating(server, fence=shut):
+        await server.until(lambda: Loop.log)
+        await asyncio.sleep(0.2)
+    assert server.writes == []
+    assert {method for method, _ in server.requests} == {"GET"}
+
+
+async def test_a_finalizer_that_is_refused_is_tried_for_as_long_as_it_takes(server: ApiServer) -> None:
+    put(server)
+    refused: list[str] = []
+
+    def refuse(method: str, path: str) -> int | None:
+        if method == "PATCH" and len(refused) < 12:
+            refused.append(path)
+            return 500
+        return None
+
+    server.refuse = refuse
+    async with operating(server) as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        assert not operator.task.done()
+    assert len(refused) == 12
+
+
+async def test_a_token_that_is_no_longer_accepted_costs_a_session(server: ApiServer) -> None:
+    put(server)
+    refused: list[str] = []
+
+    def refuse(method: str, path: str) -> int | None:
+        if method == "PATCH" and len(refused) < 3:
+            refused.append(path)
+            return 401
+        return None
+
+    server.refuse = refuse
+    async with operating(server) as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        assert not operator.task.done()
+
+
+async def test_every_type_is_watched_once_and_asked_for_in_pages(server: ApiServer) -> None:
+    for name in "abcde":
+        put(server, name, **DONE)
+    async with operating(server) as operator:
+        await server.until(lambda: sum("watch" in path for _, path in server.requests) == 8)
+        assert len(operator.context.objects[RESOURCE].names()) == 5
+    pages = [path for _, path in server.requests if RESOURCE.plural in path and "limit=100" in path]
+    assert len(pages) == 3
+    selected = {
+        path.partition("?")[0]
+        for _, path in server.requests
+        if f"labelSelector={LABEL_KIND}" in path.replace("%2F", "/")
+    }
+    assert selected == {"/api/v1/pods", "/api/v1/services", "/apis/batch/v1/jobs"}
+    asked = {path.partition("?")[0] for _, path in server.requests}
+    assert not [path for path in asked if path.endswith(("namespaces", "definitions"))], (
+        "no further permission is needed"
+    )
+
+
+async def test_some_namespaces(server: ApiServer) -> None:
+    put(server)
+    async with operating(server, watch_namespaces="default, lab") as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER] and Loop.log)
+        assert operator.memo.lists.complete.is_set()
+    watched = {path.partition("?")[0] for _, path in server.requests if "watch" in path}
+    assert {PODS.path("default"), PODS.path("lab"), NODE_CLASSES.path(None), ADVICES.path("lab")} < watched
+    assert len(watched) == 15
+
+
+async def test_an_event_that_has_waited_for_longer_than_its_object_lived_is_dropped(server: ApiServer) -> None:
+    """kopf passes it on once the cleanup that it waited for has ended: its object would be known for ever."""
+    put(server)
+    Loop.may_clean_up.clear()
+    async with operating(server) as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        server.delete(RESOURCE, "demo")
+        await server.until(lambda: "cleans up demo" in Loop.log)
+        raw = server.get(RESOURCE, "demo") or {}
+        server.change(RESOURCE, "demo", metadata={**raw["metadata"], "labels": {"a": "b"}})
+        await asyncio.sleep(0.1)  # until kopf has it in the queue of the benchmark
+        server.interrupt_watches()
+        server.force_delete(RESOURCE, "demo")
+        server.resume_watches(expired=True)
+        await server.until(lambda: not operator.context.objects[RESOURCE].names())
+        Loop.may_clean_up.set()
+        await server.until(lambda: "has cleaned up demo" in Loop.log)
+        await asyncio.sleep(0.2)
+        assert not operator.context.objects[RESOURCE].names()
+        assert not operator.context.results.known_benchmarks(KEY[0])
+
+
+async def test_an_operator_that_ends_lets_its_daemons_end_and_a_standby_lead(server: ApiServer) -> None:
+    put(server)
+    async with operating(server) as operator:
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        began = time.monotonic()
+        operator.stop.set()
+        await server.until(lambda: operator.released)
+        assert Loop.log == ["runs demo uid-1", "ends demo uid-1"]
+        assert operator.released[0] - began < 2
+    assert finalizers(server) == [FINALIZER]

@@ -8,7 +8,6 @@ from weakref import WeakValueDictionary
 
 import kopf
 
-from tierbench.api.model import Kind
 from tierbench.controller.context import Context
 from tierbench.controller.due import is_due
 from tierbench.controller.loop import Loop
@@ -19,8 +18,6 @@ from tierbench.kube.client import ADVICES, JOBS, NODE_CLASSES, PODS, SERVICES, R
 from tierbench.workloads.names import Owner
 
 HANDLERS: Final = kopf.OperatorRegistry()
-_ERROR_SECONDS: Final = 10.0
-_CANCEL_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True)
@@ -28,7 +25,8 @@ class Memo:
     """What all handlers share: kopf calls them with a copy of it."""
 
     context: Context
-    watched: Mapping[ResourceType, Watched]
+    watched: Mapping[str, Watched]
+    """By the plural of the type."""
     lists: Lists
     session: Callable[[], kopf.AiohttpSession]
     release_leadership: Callable[[], Awaitable[None]]
@@ -48,11 +46,11 @@ async def clean_up_operator(memo: Memo, **_: Any) -> None:
     await memo.release_leadership()
 
 
-async def observe(event: kopf.RawEvent, memo: Memo, param: ResourceType, **_: Any) -> None:
+async def observe(event: kopf.RawEvent, memo: Memo, resource: kopf.Resource, **_: Any) -> None:
     """Takes an event of any type into the caches, and wakes up those whom it concerns."""
-    raw, deleted = event["object"], event["type"] == "DELETED"
-    if deleted or not memo.lists.is_outdated(param, raw):
-        memo.watched[param].see(raw, deleted=deleted)
+    raw, deleted, watched = event["object"], event["type"] == "DELETED", memo.watched[resource.plural]
+    if deleted or not memo.lists.is_outdated(watched.resource, raw):
+        watched.see(raw, deleted=deleted)
 
 
 def needs_operator(body: kopf.Body, **_: Any) -> bool:
@@ -61,11 +59,17 @@ def needs_operator(body: kopf.Body, **_: Any) -> bool:
 
 
 async def reconcile(
-    stopped: kopf.DaemonStopped, memo: Memo, param: Kind, namespace: str | None, name: str, uid: str, **_: Any
+    stopped: kopf.DaemonStopped,
+    memo: Memo,
+    resource: kopf.Resource,
+    namespace: str | None,
+    name: str,
+    uid: str,
+    **_: Any,
 ) -> None:
     """Reconciles a benchmark until kopf stops it, or the benchmark is gone: kopf starts no daemon that ended by itself
     a second time."""
-    loop = _loop(memo, param, namespace, name, uid)
+    loop = _loop(memo, resource, namespace, name, uid)
     async with _turn(memo, loop), asyncio.TaskGroup() as group:
         stopping = group.create_task(_stop(loop, stopped))
         await memo.lists.complete.wait()
@@ -73,17 +77,18 @@ async def reconcile(
         stopping.cancel()
 
 
-async def clean_up(memo: Memo, param: Kind, namespace: str | None, name: str, uid: str, **_: Any) -> None:
+async def clean_up(memo: Memo, resource: kopf.Resource, namespace: str | None, name: str, uid: str, **_: Any) -> None:
     """Cleans up after a deleted benchmark. It never raises, because kopf tries again only what it keeps account of in
     annotations."""
-    loop = _loop(memo, param, namespace, name, uid)
+    loop = _loop(memo, resource, namespace, name, uid)
     async with _turn(memo, loop):
         await memo.lists.complete.wait()
         await loop.clean_up()
 
 
-def _loop(memo: Memo, kind: Kind, namespace: str | None, name: str, uid: str) -> Loop:
-    return Loop(memo.context, ResourceType.of(kind), Owner(kind.kind, namespace or "", name, uid))
+def _loop(memo: Memo, resource: kopf.Resource, namespace: str | None, name: str, uid: str) -> Loop:
+    owner = Owner(resource.kind or "", namespace or "", name, uid)
+    return Loop(memo.context, memo.watched[resource.plural].resource, owner)
 
 
 def _turn(memo: Memo, loop: Loop) -> asyncio.Lock:
@@ -91,22 +96,14 @@ def _turn(memo: Memo, loop: Loop) -> asyncio.Lock:
 
 
 async def _stop(loop: Loop, stopped: kopf.DaemonStopped) -> None:
-    await stopped.wait()  # type: ignore[misc]  # of a coroutine it can be awaited
+    await stopped.wait()
     loop.stop()
 
 
-for _model in BENCHMARKS.values():
-    _kind, _resource = _model.KIND, ResourceType.of(_model.KIND)
-    _selector = (*_resource.group_and_version, _resource.plural)
-    kopf.on.event(*_selector, registry=HANDLERS, param=_resource)(observe)
-    kopf.daemon(
-        *_selector,
-        registry=HANDLERS,
-        param=_kind,
-        when=needs_operator,
-        backoff=_ERROR_SECONDS,
-        cancellation_timeout=_CANCEL_SECONDS,
-    )(reconcile)
-    kopf.on.delete(*_selector, registry=HANDLERS, param=_kind, when=needs_operator)(clean_up)
-for _resource in (ADVICES, NODE_CLASSES, PODS, JOBS, SERVICES):
-    kopf.on.event(*_resource.group_and_version, _resource.plural, registry=HANDLERS, param=_resource)(observe)
+_BENCHMARKS: Final = tuple(ResourceType.of(model.KIND) for model in BENCHMARKS.values())
+for _type in (*_BENCHMARKS, ADVICES, NODE_CLASSES, PODS, JOBS, SERVICES):
+    kopf.on.event(*_type.group_and_version, _type.plural, registry=HANDLERS)(observe)
+for _type in _BENCHMARKS:
+    _name = (*_type.group_and_version, _type.plural)
+    kopf.on.delete(*_name, registry=HANDLERS, when=needs_operator)(clean_up)
+    kopf.daemon(*_name, registry=HANDLERS, when=needs_operator, backoff=10, cancellation_timeout=10)(reconcile)
