@@ -19,13 +19,15 @@ from tierbench.controller import framework, handlers
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
-from tierbench.controller.framework import FINALIZER, kopf_settings, open_session
+from tierbench.controller.framework import FINALIZER, kopf_settings
 from tierbench.controller.handlers import HANDLERS, Memo
 from tierbench.controller.settings import Settings
 from tierbench.controller.watching import Lists, everything
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kube import session
 from tierbench.kube.client import ADVICES, LEASES, NODE_CLASSES, NODES, PODS, RESULTS, ResourceType
 from tierbench.kube.fence import DeposedError
+from tierbench.kube.session import open_session
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
@@ -39,6 +41,7 @@ class Loop:
 
     log: ClassVar[list[str]] = []
     may_clean_up: ClassVar[asyncio.Event] = asyncio.Event()
+    ends_after: ClassVar[float] = 0
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
         self.key = (owner.kind, owner.namespace, owner.name)
@@ -62,6 +65,7 @@ class Loop:
                 raw = self._context.objects[self._resource].get((self._owner.namespace, self._owner.name))
                 if raw is None or raw["metadata"]["uid"] != self._owner.uid:
                     self.log.append(f"misses {self._owner.name}")
+                    await asyncio.sleep(self.ends_after)
                     return
         finally:
             self.log.append(f"ends {self._owner.name} {self._owner.uid}")
@@ -94,8 +98,8 @@ def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "Loop", Loop)
     monkeypatch.setattr(framework, "_BACKOFF_SECONDS", (0.05,))
     monkeypatch.setattr(framework, "_LAST_BACKOFF_SECONDS", 0.05)
-    monkeypatch.setattr(framework, "_LOGIN_SECONDS", 0.05)
-    Loop.log, Loop.may_clean_up = [], asyncio.Event()
+    monkeypatch.setattr(session, "_LOGIN_SECONDS", 0.05)
+    Loop.log, Loop.may_clean_up, Loop.ends_after = [], asyncio.Event(), 0
     Loop.may_clean_up.set()
 
 
@@ -117,14 +121,14 @@ def start(server: ApiServer, fence: Any = lambda: None, watch_namespaces: str = 
     async def authorization() -> str:
         return "Bearer token"
 
-    def session() -> kopf.AiohttpSession:
+    def log_in() -> kopf.AiohttpSession:
         opened = open_session(False, authorization, fence, context.metrics.api_answered, lists.take)
         return kopf.AiohttpSession(server=server.url, aiohttp_session=opened)
 
     async def release() -> None:
         operator.released.append(time.monotonic())
 
-    memo = Memo(context, {each.resource.plural: each for each in types}, lists, session, release)
+    memo = Memo(context, {each.resource.plural: each for each in types}, lists, log_in, release)
     stop = asyncio.Event()
     running = kopf.operator(
         registry=HANDLERS,
@@ -285,6 +289,7 @@ async def test_watches_that_end_go_on_where_they_were(server: ApiServer) -> None
 
 async def test_a_benchmark_made_again_under_its_name_waits_for_the_end_of_the_first(server: ApiServer) -> None:
     """They share a place in the queue and a bell."""
+    Loop.ends_after = 0.3
     put(server)
     async with operating(server):
         await server.until(lambda: len(server.writes) == 1)

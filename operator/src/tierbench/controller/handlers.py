@@ -28,7 +28,7 @@ class Memo:
     watched: Mapping[str, Watched]
     """By the plural of the type."""
     lists: Lists
-    session: Callable[[], kopf.AiohttpSession]
+    log_in: Callable[[], kopf.AiohttpSession]
     release_leadership: Callable[[], Awaitable[None]]
     locks: WeakValueDictionary[Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
     """Held by what reconciles a benchmark: another benchmark of its name may be there before it has ended."""
@@ -37,7 +37,7 @@ class Memo:
 @kopf.on.login(registry=HANDLERS)
 async def login(memo: Memo, **_: Any) -> kopf.AiohttpSession:
     """Opens a session, at the start and when the API server no longer accepts the last one."""
-    return memo.session()
+    return memo.log_in()
 
 
 @kopf.on.cleanup(registry=HANDLERS)
