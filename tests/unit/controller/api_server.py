@@ -11,11 +11,13 @@ from typing import Any
 import jsonpatch
 from aiohttp import web
 
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import ADVICES, JOBS, NODE_CLASSES, PODS, SERVICES, ResourceType
+from tierbench.kube.resources import JOBS, PODS, SERVICES, ResourceType
 
 Raw = dict[str, Any]
-TYPES = (ADVICES, NODE_CLASSES, JOBS, PODS, SERVICES, *(ResourceType.of(model.KIND) for model in BENCHMARKS.values()))
+TYPES = (ADVICES, NODE_CLASSES, JOBS, PODS, SERVICES, *(model.KIND.resource for model in BENCHMARKS.values()))
 _DISCOVERED = (
     *TYPES,
     ResourceType("api/v1", "namespaces"),

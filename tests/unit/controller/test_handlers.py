@@ -1,73 +1,77 @@
 """The handlers under kopf itself, against an API server on loopback."""
 
 import asyncio
+import os
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import kopf
 import pytest
+from kubernetes.aio.client import ApiClient, Configuration
 from yarl import URL
 
-from tests.unit.controller.api import Api
 from tests.unit.controller.api_server import ApiServer, api_server
-from tests.unit.controller.test_controller import ENVIRONMENT
+from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import benchmark
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import framework, handlers
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.benchmarks import Benchmarks
 from tierbench.controller.context import Context
-from tierbench.controller.framework import FINALIZER, kopf_settings
-from tierbench.controller.handlers import HANDLERS, Memo
+from tierbench.controller.framework import run_kopf
+from tierbench.controller.reconciler import FINALIZER
 from tierbench.controller.settings import Settings
-from tierbench.controller.watching import Lists, everything
+from tierbench.controller.watches import handled
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import session
-from tierbench.kube.client import ADVICES, LEASES, NODE_CLASSES, NODES, PODS, RESULTS, ResourceType
-from tierbench.kube.fence import DeposedError
-from tierbench.kube.session import open_session
+from tierbench.kube.client import Kube
+from tierbench.kube.errors import LeadershipLostError
+from tierbench.kube.informer import ListObserver
+from tierbench.kube.resources import PODS, ResourceType
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
-RESOURCE = ResourceType.of(FileTransferBenchmark.KIND)
+RESOURCE = FileTransferBenchmark.KIND.resource
 KEY = ("FileTransferBenchmark", "default", "demo")
 DONE: dict[str, Any] = {"phase": "Complete", "observedGeneration": 1}
 Raw = dict[str, Any]
 
 
-class Loop:
-    """In place of the loop behind a benchmark: notes what happens to it."""
+class Reconciler:
+    """In place of the reconciler of a benchmark: notes what happens to it."""
 
     log: ClassVar[list[str]] = []
     may_clean_up: ClassVar[asyncio.Event] = asyncio.Event()
     ends_after: ClassVar[float] = 0
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
-        self.key = (owner.kind, owner.namespace, owner.name)
         self._context = context
         self._resource = resource
         self._owner = owner
+        self._key = (owner.kind, owner.namespace, owner.name)
         self._stopped = False
-        self._bell = context.wakeups.bell(self.key)
+        self._event = context.workqueue.event(self._key)
 
     def stop(self) -> None:
         self._stopped = True
-        self._bell.set()
+        self._event.set()
 
     async def run(self) -> None:
         """Until it is stopped, or its benchmark is gone."""
         self.log.append(f"runs {self._owner.name} {self._owner.uid}")
         try:
             while not self._stopped:
-                await self._bell.wait()
-                self._bell.clear()
+                await self._event.wait()
+                self._event.clear()
                 raw = self._context.objects[self._resource].get((self._owner.namespace, self._owner.name))
                 if raw is None or raw["metadata"]["uid"] != self._owner.uid:
                     self.log.append(f"misses {self._owner.name}")
                     await asyncio.sleep(self.ends_after)
                     return
         finally:
+            self._context.workqueue.forget(self._key)
             self.log.append(f"ends {self._owner.name} {self._owner.uid}")
 
     async def clean_up(self) -> None:
@@ -81,9 +85,8 @@ class Operator:
     """One process, as far as kopf makes it."""
 
     context: Context
-    memo: Memo
+    lists: ListObserver
     task: asyncio.Task[None]
-    stop: asyncio.Event
     released: list[float] = field(default_factory=list)
 
     async def end(self) -> None:
@@ -95,12 +98,12 @@ class Operator:
 
 @pytest.fixture(autouse=True)
 def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handlers, "Loop", Loop)
+    monkeypatch.setattr(handlers, "BenchmarkReconciler", Reconciler)
     monkeypatch.setattr(framework, "_BACKOFF_SECONDS", (0.05,))
     monkeypatch.setattr(framework, "_LAST_BACKOFF_SECONDS", 0.05)
     monkeypatch.setattr(session, "_LOGIN_SECONDS", 0.05)
-    Loop.log, Loop.may_clean_up, Loop.ends_after = [], asyncio.Event(), 0
-    Loop.may_clean_up.set()
+    Reconciler.log, Reconciler.may_clean_up, Reconciler.ends_after = [], asyncio.Event(), 0
+    Reconciler.may_clean_up.set()
 
 
 @pytest.fixture
@@ -109,50 +112,31 @@ async def server() -> AsyncIterator[ApiServer]:
         yield serving
 
 
-def start(server: ApiServer, fence: Any = lambda: None, watch_namespaces: str = "") -> Operator:
-    context = Context(Api(), Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": watch_namespaces}))
-    types = [
-        each
-        for each in everything(context, Advisor(context), Benchmarks(context))
-        if each.resource not in {NODES, LEASES, RESULTS}
-    ]
-    lists = Lists(types, URL(server.url).path)
-
-    async def authorization() -> str:
-        return "Bearer token"
-
-    def log_in() -> kopf.AiohttpSession:
-        opened = open_session(False, authorization, fence, context.metrics.api_answered, lists.take)
-        return kopf.AiohttpSession(server=server.url, aiohttp_session=opened)
+def start(kube: Kube, watch_namespaces: str = "") -> Operator:
+    environment = {**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": watch_namespaces}
+    context = Context(kube, Settings.from_environment(environment))
+    informers = tuple(handled(context, Advisor(context)))
+    lists = ListObserver(informers, URL(kube.address).path)
+    released: list[float] = []
 
     async def release() -> None:
-        operator.released.append(time.monotonic())
+        released.append(time.monotonic())
 
-    memo = Memo(context, {each.resource.plural: each for each in types}, lists, log_in, release)
-    stop = asyncio.Event()
-    running = kopf.operator(
-        registry=HANDLERS,
-        settings=kopf_settings(
-            {(*each.resource.group_and_version, each.resource.plural): each.labels for each in types if each.labels}
-        ),
-        memo=memo,
-        standalone=True,
-        clusterwide=not context.settings.watch_namespaces,
-        namespaces=context.settings.watch_namespaces,
-        stop_flag=stop,
-        identity="pod",  # type: ignore[arg-type]  # kopf's own type of names is not public
-    )
-    operator = Operator(context, memo, asyncio.create_task(running), stop)
-    return operator
+    return Operator(context, lists, asyncio.create_task(run_kopf(context, informers, lists, release)), released)
 
 
 @asynccontextmanager
-async def operating(server: ApiServer, **more: Any) -> AsyncIterator[Operator]:
-    operator = start(server, **more)
-    try:
-        yield operator
-    finally:
-        await operator.end()
+async def operating(
+    server: ApiServer, fence: Callable[[], None] = lambda: None, watch_namespaces: str = ""
+) -> AsyncIterator[Operator]:
+    configuration = Configuration(host=server.url, api_key={"BearerToken": "token"})
+    configuration.api_key_prefix = {"BearerToken": "Bearer"}
+    async with ApiClient(configuration) as client:
+        operator = start(Kube(client, check_leader=fence), watch_namespaces)
+        try:
+            yield operator
+        finally:
+            await operator.end()
 
 
 def put(server: ApiServer, name: str = "demo", **status: Any) -> Raw:
@@ -173,10 +157,10 @@ def finalizers(server: ApiServer, name: str = "demo") -> list[str] | None:
 async def test_a_benchmark_has_a_finalizer_and_a_daemon_for_one_write(server: ApiServer) -> None:
     put(server)
     async with operating(server):
-        await server.until(lambda: finalizers(server) == [FINALIZER] and Loop.log)
+        await server.until(lambda: finalizers(server) == [FINALIZER] and Reconciler.log)
         put(server, "done", **DONE)
         await asyncio.sleep(0.7)  # what is idle for longer than kopf's workers is written nothing into, either
-    assert Loop.log == ["runs demo uid-1", "ends demo uid-1"]
+    assert Reconciler.log == ["runs demo uid-1", "ends demo uid-1"]
     assert len(server.writes) == 1
     assert server.get(RESOURCE, "demo")["metadata"].get("annotations") is None  # type: ignore[index]
     assert {headers["User-Agent"] for headers in server.headers} == {"tierbench"}
@@ -189,11 +173,11 @@ async def test_a_benchmark_that_is_done_loses_both_and_has_them_again_when_it_is
         await server.until(lambda: finalizers(server) == [FINALIZER])
         server.change(RESOURCE, "demo", status=DONE)
         await server.until(lambda: finalizers(server) == [])
-        assert Loop.log == ["runs demo uid-1", "ends demo uid-1"]
+        assert Reconciler.log == ["runs demo uid-1", "ends demo uid-1"]
         raw = server.get(RESOURCE, "demo") or {}
         server.change(RESOURCE, "demo", metadata={**raw["metadata"], "generation": 2})
         await server.until(lambda: finalizers(server) == [FINALIZER])
-        await server.until(lambda: Loop.log[2:] == ["runs demo uid-1"])
+        await server.until(lambda: Reconciler.log[2:] == ["runs demo uid-1"])
     assert len(server.writes) == 3
 
 
@@ -205,7 +189,7 @@ async def test_a_deleted_benchmark_is_cleaned_up_after_its_daemon_has_ended(serv
         await server.until(lambda: server.get(RESOURCE, "demo") is None)
         await server.until(lambda: not operator.context.objects[RESOURCE].names())
     log = ["runs demo uid-1", "ends demo uid-1", "cleans up demo", "has cleaned up demo"]
-    assert Loop.log == log
+    assert Reconciler.log == log
     assert len(server.writes) == 2, "the finalizer comes and goes"
     assert not [write for write in server.writes if "annotations" in str(write)]
 
@@ -216,22 +200,22 @@ async def test_one_that_was_never_due_goes_without_the_operator(server: ApiServe
         await server.until(operator.context.objects[RESOURCE].names)
         server.delete(RESOURCE, "demo")
         await server.until(lambda: not operator.context.objects[RESOURCE].names())
-    assert (Loop.log, server.writes) == ([], [])
+    assert (Reconciler.log, server.writes) == ([], [])
 
 
 async def test_an_operator_that_starts_in_the_middle_of_a_deletion_ends_it(server: ApiServer) -> None:
     put(server)
-    Loop.may_clean_up.clear()
+    Reconciler.may_clean_up.clear()
     async with operating(server):
         await server.until(lambda: finalizers(server) == [FINALIZER])
         server.delete(RESOURCE, "demo")
-        await server.until(lambda: "cleans up demo" in Loop.log)
+        await server.until(lambda: "cleans up demo" in Reconciler.log)
     assert server.get(RESOURCE, "demo") is not None
-    Loop.log.clear()
-    Loop.may_clean_up.set()
+    Reconciler.log.clear()
+    Reconciler.may_clean_up.set()
     async with operating(server):
         await server.until(lambda: server.get(RESOURCE, "demo") is None)
-    assert Loop.log == ["cleans up demo", "has cleaned up demo"], "no daemon runs"
+    assert Reconciler.log == ["cleans up demo", "has cleaned up demo"], "no daemon runs"
 
 
 async def test_what_was_deleted_before_a_relist_is_found_missing(server: ApiServer) -> None:
@@ -248,11 +232,11 @@ async def test_what_was_deleted_before_a_relist_is_found_missing(server: ApiServ
         server.force_delete(PODS, "two")
         put(server, "fourth")
         server.resume_watches(expired=True)
-        await server.until(lambda: "runs fourth" in " ".join(Loop.log))
+        await server.until(lambda: "runs fourth" in " ".join(Reconciler.log))
         assert {name for _, name in benchmarks.names()} == {"other", "third", "fourth"}
         await server.until(lambda: {name for _, name in pods.names()} == {"one", "three"})
-        await server.until(lambda: "misses demo" in Loop.log)
-        assert [line for line in Loop.log if line.startswith("ends")] == ["ends demo uid-1"]
+        await server.until(lambda: "misses demo" in Reconciler.log)
+        assert [line for line in Reconciler.log if line.startswith("ends")] == ["ends demo uid-1"]
     assert operator.context.results.known_benchmarks(KEY[0]) == (
         ("default", "other"),
         ("default", "third"),
@@ -269,7 +253,7 @@ async def test_a_relist_that_finds_nothing_forgets_everything(server: ApiServer)
         server.force_delete(RESOURCE, "demo")
         server.force_delete(PODS, "one")
         server.resume_watches(expired=True)
-        await server.until(lambda: "misses demo" in Loop.log)
+        await server.until(lambda: "misses demo" in Reconciler.log)
         await server.until(lambda: not operator.context.objects[PODS].names())
         assert not operator.context.objects[RESOURCE].names()
         assert not list(operator.context.results.newest_runs())
@@ -289,14 +273,14 @@ async def test_watches_that_end_go_on_where_they_were(server: ApiServer) -> None
 
 async def test_a_benchmark_made_again_under_its_name_waits_for_the_end_of_the_first(server: ApiServer) -> None:
     """They share a place in the queue and a bell."""
-    Loop.ends_after = 0.3
+    Reconciler.ends_after = 0.3
     put(server)
     async with operating(server):
         await server.until(lambda: len(server.writes) == 1)
         server.force_delete(RESOURCE, "demo")
         put(server)
-        await server.until(lambda: finalizers(server) == [FINALIZER] and len(Loop.log) == 4)
-        assert Loop.log == ["runs demo uid-1", "misses demo", "ends demo uid-1", "runs demo uid-2"]
+        await server.until(lambda: finalizers(server) == [FINALIZER] and len(Reconciler.log) == 4)
+        assert Reconciler.log == ["runs demo uid-1", "misses demo", "ends demo uid-1", "runs demo uid-2"]
 
 
 async def test_no_daemon_begins_before_all_has_been_listed(server: ApiServer) -> None:
@@ -306,18 +290,18 @@ async def test_no_daemon_begins_before_all_has_been_listed(server: ApiServer) ->
     async with operating(server):
         await server.until(lambda: finalizers(server) == [FINALIZER])
         await asyncio.sleep(0.1)
-        assert not Loop.log
+        assert not Reconciler.log
         server.refuse = lambda _, path: None
-        await server.until(lambda: Loop.log == ["runs demo uid-1"])
+        await server.until(lambda: Reconciler.log == ["runs demo uid-1"])
 
 
 async def test_nothing_is_written_while_the_operator_does_not_lead(server: ApiServer) -> None:
     def shut() -> None:
-        raise DeposedError("it does not lead")
+        raise LeadershipLostError("it does not lead")
 
     put(server)
     async with operating(server, fence=shut):
-        await server.until(lambda: Loop.log)
+        await server.until(lambda: Reconciler.log)
         await asyncio.sleep(0.2)
     assert server.writes == []
     assert {method for method, _ in server.requests} == {"GET"}
@@ -379,8 +363,8 @@ async def test_every_type_is_watched_once_and_asked_for_in_pages(server: ApiServ
 async def test_some_namespaces(server: ApiServer) -> None:
     put(server)
     async with operating(server, watch_namespaces="default, lab") as operator:
-        await server.until(lambda: finalizers(server) == [FINALIZER] and Loop.log)
-        assert operator.memo.lists.complete.is_set()
+        await server.until(lambda: finalizers(server) == [FINALIZER] and Reconciler.log)
+        assert operator.lists.synced.is_set()
     watched = {path.partition("?")[0] for _, path in server.requests if "watch" in path}
     assert {PODS.path("default"), PODS.path("lab"), NODE_CLASSES.path(None), ADVICES.path("lab")} < watched
     assert len(watched) == 15
@@ -389,11 +373,11 @@ async def test_some_namespaces(server: ApiServer) -> None:
 async def test_an_event_that_has_waited_for_longer_than_its_object_lived_is_dropped(server: ApiServer) -> None:
     """kopf passes it on once the cleanup that it waited for has ended: its object would be known for ever."""
     put(server)
-    Loop.may_clean_up.clear()
+    Reconciler.may_clean_up.clear()
     async with operating(server) as operator:
         await server.until(lambda: finalizers(server) == [FINALIZER])
         server.delete(RESOURCE, "demo")
-        await server.until(lambda: "cleans up demo" in Loop.log)
+        await server.until(lambda: "cleans up demo" in Reconciler.log)
         raw = server.get(RESOURCE, "demo") or {}
         server.change(RESOURCE, "demo", metadata={**raw["metadata"], "labels": {"a": "b"}})
         await asyncio.sleep(0.1)  # until kopf has it in the queue of the benchmark
@@ -401,8 +385,8 @@ async def test_an_event_that_has_waited_for_longer_than_its_object_lived_is_drop
         server.force_delete(RESOURCE, "demo")
         server.resume_watches(expired=True)
         await server.until(lambda: not operator.context.objects[RESOURCE].names())
-        Loop.may_clean_up.set()
-        await server.until(lambda: "has cleaned up demo" in Loop.log)
+        Reconciler.may_clean_up.set()
+        await server.until(lambda: "has cleaned up demo" in Reconciler.log)
         await asyncio.sleep(0.2)
         assert not operator.context.objects[RESOURCE].names()
         assert not operator.context.results.known_benchmarks(KEY[0])
@@ -413,8 +397,8 @@ async def test_an_operator_that_ends_lets_its_daemons_end_and_a_standby_lead(ser
     async with operating(server) as operator:
         await server.until(lambda: finalizers(server) == [FINALIZER])
         began = time.monotonic()
-        operator.stop.set()
+        os.kill(os.getpid(), signal.SIGTERM)
         await server.until(lambda: operator.released)
-        assert Loop.log == ["runs demo uid-1", "ends demo uid-1"]
+        assert Reconciler.log == ["runs demo uid-1", "ends demo uid-1"]
         assert operator.released[0] - began < 2
     assert finalizers(server) == [FINALIZER]

@@ -1,5 +1,6 @@
 """The reconciler of one benchmark, with foreign objects and with an API server that rejects requests."""
 
+import contextlib
 import copy
 import itertools
 from collections.abc import Callable
@@ -13,12 +14,12 @@ from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
 from tierbench.controller import reconciler as module
 from tierbench.controller.context import TRIES, Context
-from tierbench.controller.reconciler import BenchmarkReconciler
+from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
 from tierbench.controller.settings import Settings
 from tierbench.domain.actions import DeleteJob, DeleteServer, SaveResult
 from tierbench.domain.decide import decide
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.clock import format_time
+from tierbench.kube.clock import format_time, wait_for_event
 from tierbench.kube.errors import ApiError, ConflictError, NotFoundError, UnknownFieldError
 from tierbench.workloads.names import (
     LABEL_ATTEMPT,
@@ -60,7 +61,10 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 def api() -> Api:
     api = Api()
     stored = benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
-    stored["metadata"] |= {"labels": {"team": "edge", "argocd.argoproj.io/instance": "app"}}
+    stored["metadata"] |= {
+        "labels": {"team": "edge", "argocd.argoproj.io/instance": "app"},
+        "finalizers": [FINALIZER],
+    }
     api.put(BENCHMARKS, stored)
     return api
 
@@ -91,21 +95,16 @@ async def run(api: Api, loop: BenchmarkReconciler, until: Callable[[], bool], lo
     raise AssertionError("in vain")
 
 
-def delete(api: Api) -> None:
-    """As `kubectl delete` does with an object that has a finalizer."""
-    api.objects[f"{BENCHMARKS}/demo"]["metadata"] |= {
-        "deletionTimestamp": "2026-01-01T00:00:00Z",
-        "finalizers": ["tierbench.io/cleanup"],
-    }
-
-
-async def leave(api: Api) -> None:
-    """Passes until the benchmark is let go."""
-    delete(api)
+async def leave(api: Api, looks: int = 60) -> None:
+    """Cleans up after the deletion, to its end."""
+    api.objects[f"{BENCHMARKS}/demo"]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
     one = loop(api)
-    while await look(api, one):
-        pass
-    assert api.objects[f"{BENCHMARKS}/demo"]["metadata"]["finalizers"] == []
+    for _ in range(looks):
+        api.tell(one._context)
+        with contextlib.suppress(LookedError):
+            await one.clean_up()
+            return
+    raise AssertionError("in vain")
 
 
 def labels(role: str | None, **more: str) -> dict[str, str]:
@@ -497,10 +496,40 @@ async def test_a_server_whose_deletion_is_broken_off_is_deleted_to_its_end(api: 
     assert [name for plural in (*image_problem, "services") for name in api.names(plural)] == []
 
 
-async def test_a_benchmark_that_is_gone_before_its_watch_tells_has_no_other_loop(api: Api) -> None:
-    """It was due as long as it was known, and each loop that ended began the next."""
+async def test_a_benchmark_that_is_gone_ends_its_reconciler(api: Api) -> None:
     one = loop(api)
-    api.tell(one._context)
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
     del api.objects[f"{BENCHMARKS}/demo"]
-    await one.run()
-    assert one._context.objects[RESOURCE].names() == ()
+    assert not await look(api, one)
+
+
+async def test_another_benchmark_of_the_name_ends_the_reconciler_of_the_first(api: Api) -> None:
+    one = loop(api)
+    await run(api, one, lambda: "ft-demo-r1-s1" in api.names("pods"))
+    api.objects[f"{BENCHMARKS}/demo"]["metadata"]["uid"] = "uid-2"
+    assert not await look(api, one)
+
+
+@pytest.mark.parametrize("metadata", [{"finalizers": []}, {"deletionTimestamp": "2026-01-01T00:00:00Z"}])
+async def test_nothing_is_done_without_the_finalizer_or_after_deletion(api: Api, metadata: Raw) -> None:
+    """Without it, what is made would have nobody that cleans up; after deletion, the cleanup is under way."""
+    api.objects[f"{BENCHMARKS}/demo"]["metadata"] |= metadata
+    before = dict(api.objects)
+    assert await look(api, loop(api))
+    assert (api.objects, api.events) == (before, [])
+
+
+async def test_a_reconciler_that_is_stopped_ends_after_what_it_has_begun(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "wait_for_event", wait_for_event)
+    one = loop(api)
+    request = api.request
+
+    async def stop(method: str, path: str, **more: Any) -> Raw:
+        one.stop()
+        return await request(method, path, **more)
+
+    api.request = stop  # type: ignore[method-assign]
+    assert not await look(api, one)
+    assert status(api)["phase"], "the reconcile was not broken off"

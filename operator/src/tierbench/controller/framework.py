@@ -1,13 +1,16 @@
-"""The settings of kopf, and its storages."""
+"""Runs kopf: its settings, its storages, its login."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import kopf
 
-from tierbench.api.model import GROUP
+from tierbench.controller.context import Context
+from tierbench.controller.handlers import HANDLERS, Memo
+from tierbench.controller.reconciler import FINALIZER
+from tierbench.kube.informer import Informer, ListObserver
+from tierbench.kube.session import open_session
 
-FINALIZER: Final = f"{GROUP}/cleanup"
 _PAGE: Final = 100
 _WATCH_SECONDS: Final = 30
 _BACKOFF_SECONDS: Final = (0.5, 1.0, 2.0)
@@ -55,11 +58,32 @@ class _Backoffs(Iterable[float]):
             yield _LAST_BACKOFF_SECONDS
 
 
-def kopf_settings(selectors: Mapping[tuple[str, str, str], str]) -> kopf.OperatorSettings:
-    """Returns the settings of an operator that stores nothing in objects but its finalizer.
+async def run_kopf(
+    context: Context,
+    informers: Sequence[Informer],
+    lists: ListObserver,
+    release_leadership: Callable[[], Awaitable[None]],
+) -> None:
+    """Runs the handlers until SIGTERM or SIGINT, once per process. kopf replaces the process's handlers of signals."""
 
-    `selectors` are the label selectors of watched types, by group, version and plural.
-    """
+    def log_in() -> kopf.AiohttpSession:
+        session = open_session(context.kube, lists.observe)
+        return kopf.AiohttpSession(server=context.kube.address, aiohttp_session=session)
+
+    by_plural = {informer.resource.plural: informer for informer in informers}
+    await kopf.operator(
+        registry=HANDLERS,
+        settings=kopf_settings(informers),
+        memo=Memo(context, by_plural, lists, log_in, release_leadership),
+        standalone=True,
+        clusterwide=not context.settings.watch_namespaces,
+        namespaces=context.settings.watch_namespaces,
+        identity=context.settings.pod,  # type: ignore[arg-type]  # kopf's type of it is not public
+    )
+
+
+def kopf_settings(informers: Iterable[Informer]) -> kopf.OperatorSettings:
+    """Returns the settings of an operator that watches these types, and stores nothing in objects but its finalizer."""
     settings = kopf.OperatorSettings()
     settings.scanning.disabled = True  # watches neither definitions nor namespaces, which needs further permissions
     settings.posting.enabled = False
@@ -70,8 +94,10 @@ def kopf_settings(selectors: Mapping[tuple[str, str, str], str]) -> kopf.Operato
     settings.watching.server_timeout = _WATCH_SECONDS
     settings.watching.inactivity_timeout = _WATCH_SECONDS + 15
     settings.watching.connect_timeout = 5
-    for resource, selector in selectors.items():
-        settings.watching.label_selectors[resource] = selector
+    for informer in informers:
+        if informer.labels:
+            selector = (*informer.resource.group_and_version, informer.resource.plural)
+            settings.watching.label_selectors[selector] = informer.labels
     settings.queueing.idle_timeout = 0.5  # each object that changed is kept for as long
     settings.networking.request_timeout = 20
     settings.networking.connect_timeout = 5

@@ -8,13 +8,14 @@ from weakref import WeakValueDictionary
 
 import kopf
 
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
 from tierbench.controller.context import Context
-from tierbench.controller.due import is_due
-from tierbench.controller.loop import Loop
-from tierbench.controller.watching import Lists, Watched
+from tierbench.controller.reconciler import BenchmarkReconciler, needs_reconcile
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import ADVICES, JOBS, NODE_CLASSES, PODS, SERVICES, ResourceType
+from tierbench.kube.informer import Informer, ListObserver
+from tierbench.kube.resources import JOBS, PODS, SERVICES
 from tierbench.workloads.names import Owner
 
 HANDLERS: Final = kopf.OperatorRegistry()
@@ -22,40 +23,40 @@ HANDLERS: Final = kopf.OperatorRegistry()
 
 @dataclass(frozen=True)
 class Memo:
-    """What all handlers share: kopf calls them with a copy of it."""
+    """What all handlers share. kopf passes a shallow copy of it to each of them."""
 
     context: Context
-    watched: Mapping[str, Watched]
+    informers: Mapping[str, Informer]
     """By the plural of the type."""
-    lists: Lists
+    lists: ListObserver
     log_in: Callable[[], kopf.AiohttpSession]
     release_leadership: Callable[[], Awaitable[None]]
     locks: WeakValueDictionary[Key, asyncio.Lock] = field(default_factory=WeakValueDictionary)
-    """Held by what reconciles a benchmark: another benchmark of its name may be there before it has ended."""
+    """The reconciler of a benchmark holds its lock. It may end after another benchmark of the same name was created."""
 
 
 @kopf.on.login(registry=HANDLERS)
-async def login(memo: Memo, **_: Any) -> kopf.AiohttpSession:
-    """Opens a session, at the start and when the API server no longer accepts the last one."""
+async def log_in(memo: Memo, **_: Any) -> kopf.AiohttpSession:
+    """Opens a session: the first one, and another after the API server has rejected the token."""
     return memo.log_in()
 
 
 @kopf.on.cleanup(registry=HANDLERS)
-async def clean_up_operator(memo: Memo, **_: Any) -> None:
-    """Lets a standby take over."""
+async def release_leadership(memo: Memo, **_: Any) -> None:
+    """Lets a standby lead, once all daemons have ended."""
     await memo.release_leadership()
 
 
 async def observe(event: kopf.RawEvent, memo: Memo, resource: kopf.Resource, **_: Any) -> None:
-    """Takes an event of any type into the caches, and wakes up those whom it concerns."""
-    raw, deleted, watched = event["object"], event["type"] == "DELETED", memo.watched[resource.plural]
-    if deleted or not memo.lists.is_outdated(watched.resource, raw):
-        watched.see(raw, deleted=deleted)
+    """Passes an event to the informer of its type."""
+    raw, deleted, informer = event["object"], event["type"] == "DELETED", memo.informers[resource.plural]
+    if deleted or not memo.lists.is_outdated(informer.resource, raw):
+        informer.handler(raw, deleted=deleted)
 
 
 def needs_operator(body: kopf.Body, **_: Any) -> bool:
-    """Whether there is anything to do for a benchmark, or for what it leaves: then it has the finalizer."""
-    return is_due(body)
+    """Returns whether a benchmark has a daemon and the finalizer."""
+    return needs_reconcile(body)
 
 
 async def reconcile(
@@ -67,40 +68,40 @@ async def reconcile(
     uid: str,
     **_: Any,
 ) -> None:
-    """Reconciles a benchmark until kopf stops it, or the benchmark is gone: kopf starts no daemon that ended by itself
-    a second time."""
-    loop = _loop(memo, resource, namespace, name, uid)
-    async with _turn(memo, loop), asyncio.TaskGroup() as group:
-        stopping = group.create_task(_stop(loop, stopped))
-        await memo.lists.complete.wait()
-        await loop.run()
+    """Reconciles a benchmark until kopf stops it, or the benchmark is gone.
+
+    It does not end otherwise, because kopf never starts a daemon again that has ended by itself.
+    """
+    owner = Owner(resource.kind or "", namespace or "", name, uid)
+    async with _lock(memo, owner), asyncio.TaskGroup() as group:
+        reconciler = BenchmarkReconciler(memo.context, memo.informers[resource.plural].resource, owner)
+        stopping = group.create_task(_stop(reconciler, stopped))
+        await memo.lists.synced.wait()
+        await reconciler.run()
         stopping.cancel()
 
 
 async def clean_up(memo: Memo, resource: kopf.Resource, namespace: str | None, name: str, uid: str, **_: Any) -> None:
-    """Cleans up after a deleted benchmark. It never raises, because kopf tries again only what it keeps account of in
-    annotations."""
-    loop = _loop(memo, resource, namespace, name, uid)
-    async with _turn(memo, loop):
-        await memo.lists.complete.wait()
-        await loop.clean_up()
+    """Cleans up after a deleted benchmark. kopf removes the finalizer afterwards.
 
-
-def _loop(memo: Memo, resource: kopf.Resource, namespace: str | None, name: str, uid: str) -> Loop:
+    It retries by itself, because kopf retries only what it has stored in annotations.
+    """
     owner = Owner(resource.kind or "", namespace or "", name, uid)
-    return Loop(memo.context, memo.watched[resource.plural].resource, owner)
+    async with _lock(memo, owner):
+        await memo.lists.synced.wait()
+        await BenchmarkReconciler(memo.context, memo.informers[resource.plural].resource, owner).clean_up()
 
 
-def _turn(memo: Memo, loop: Loop) -> asyncio.Lock:
-    return memo.locks.setdefault(loop.key, asyncio.Lock())
+def _lock(memo: Memo, owner: Owner) -> asyncio.Lock:
+    return memo.locks.setdefault((owner.kind, owner.namespace, owner.name), asyncio.Lock())
 
 
-async def _stop(loop: Loop, stopped: kopf.DaemonStopped) -> None:
+async def _stop(reconciler: BenchmarkReconciler, stopped: kopf.DaemonStopped) -> None:
     await stopped.wait()
-    loop.stop()
+    reconciler.stop()
 
 
-_BENCHMARKS: Final = tuple(ResourceType.of(model.KIND) for model in BENCHMARKS.values())
+_BENCHMARKS: Final = tuple(model.KIND.resource for model in BENCHMARKS.values())
 for _type in (*_BENCHMARKS, ADVICES, NODE_CLASSES, PODS, JOBS, SERVICES):
     kopf.on.event(*_type.group_and_version, _type.plural, registry=HANDLERS)(observe)
 for _type in _BENCHMARKS:

@@ -4,31 +4,34 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
 from typing import Any, Final
 
 import aiohttp
+from yarl import URL
 
-from tierbench.api.model import GROUP
+from tierbench.api.model import API_VERSION, GROUP
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
+from tierbench.controller.framework import run_kopf
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
-from tierbench.controller.reconciler import BenchmarkController
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.controller.watches import setup_informers
+from tierbench.controller.watches import handled, reflected
 from tierbench.kube.authorization import may_get
 from tierbench.kube.client import Kube
 from tierbench.kube.connect import connect
-from tierbench.kube.informer import Informer, run_informer
+from tierbench.kube.errors import REQUEST_ERRORS, describe_error
+from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, end_process
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
 
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
+_RETRY_SECONDS: Final = 2.0
 _logger = logging.getLogger(__name__)
 
 
@@ -51,7 +54,7 @@ async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = e
         elector = LeaderElector(lock, metrics, on_stopped_leading)
         protection = _protection(own) if settings.metrics_authorization else None
         async with serve(settings.http_port, context.results, context.metrics, protection):
-            await until(stop.wait(), elector.run(), _run(context, elector))
+            await until(stop.wait(), elector.run(), _run(context, elector, stop))
             await elector.release()
 
 
@@ -61,14 +64,14 @@ def _protection(kube: Kube) -> Protection:
     return Protection(ScrapeGuard(partial(may_get, kube, "/metrics")), tls_context(made["tls.crt"], made["tls.key"]))
 
 
-async def _run(context: Context, elector: LeaderElector) -> None:
-    """Syncs all informers before it leads, so that a standby continues at once."""
-    advisor, benchmarks = Advisor(context), BenchmarkController(context)
+async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) -> None:
+    """Stands by with synced reflectors, then leads until kopf ends, which a signal causes."""
+    advisor = Advisor(context)
     await check_definitions(context.kube, context.definitions, context.metrics)
     async with asyncio.TaskGroup() as group:
-        for informer in setup_informers(context, advisor, benchmarks):
+        for informer in reflected(context, advisor):
             await _start_informer(context, informer, group)
-        context.results.mark_filled()
+        context.results.has_results = True
         await elector.is_leader.wait()
 
         def reconcile_all() -> None:
@@ -77,13 +80,46 @@ async def _run(context: Context, elector: LeaderElector) -> None:
             advisor.add_all()
 
         kube, metrics = context.kube, context.metrics
-        for task in (
-            benchmarks.run(),
-            advisor.run(),
-            run_node_classes(kube, context.cluster, metrics, context.definitions),
-            run_definition_check(kube, context.definitions, metrics, reconcile_all),
+        informers = tuple(handled(context, advisor))
+        lists = ListObserver(informers, URL(kube.address).path)
+        # At its end kopf waits for every task that began after it, so these begin before it.
+        group.create_task(_mark_filled(context, lists))
+        for run in (
+            advisor.run,
+            partial(run_node_classes, kube, context.cluster, metrics, context.definitions),
+            partial(run_definition_check, kube, context.definitions, metrics, reconcile_all),
         ):
-            group.create_task(_endless(task))
+            group.create_task(_endless(_after(lists.synced, run)))
+        await _wait_until_served(kube, informers)
+        await run_kopf(context, informers, lists, elector.release)
+        stop.set()
+        await asyncio.Event().wait()
+
+
+async def _after(event: asyncio.Event, run: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    await event.wait()
+    await run()
+
+
+async def _mark_filled(context: Context, lists: ListObserver) -> None:
+    await lists.synced.wait()
+    context.results.mark_filled()
+
+
+async def _wait_until_served(kube: Kube, informers: Iterable[Informer]) -> None:
+    """Waits for the CRDs: kopf watches no type that is not served when it starts."""
+    types = {informer.resource for informer in informers if GROUP in informer.resource.api}
+    while True:
+        try:
+            served = await kube.request("GET", f"/apis/{API_VERSION}")
+            missing = {one.plural for one in types} - {resource["name"] for resource in served["resources"]}
+            if not missing:
+                return
+            reason = f"the API server does not serve {', '.join(sorted(missing))}"
+        except REQUEST_ERRORS as error:
+            reason = describe_error(error)
+        _logger.warning("cannot start; retrying", extra={"error": reason})
+        await asyncio.sleep(_RETRY_SECONDS)
 
 
 async def _start_informer(context: Context, informer: Informer, group: asyncio.TaskGroup) -> None:

@@ -1,9 +1,8 @@
 """Reconciles benchmarks: observe, decide, write, wait."""
 
-import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
@@ -36,17 +35,8 @@ from tierbench.domain.completion import cleanup
 from tierbench.domain.decide import decide
 from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
-from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.clock import wait_for_event
-from tierbench.kube.errors import (
-    REJECTED,
-    REQUEST_ERRORS,
-    ApiError,
-    ConflictError,
-    NotFoundError,
-    is_permanent,
-)
+from tierbench.kube.errors import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.resources import Raw, ResourceType
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 
@@ -54,6 +44,7 @@ FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
 _HOLD_SECONDS: Final = 30.0
 _CLEANUP_SECONDS: Final = 1.0
+_IDLE_SECONDS: Final = 600.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 _MOST_NAMES: Final = 5
@@ -76,43 +67,6 @@ def needs_reconcile(raw: Raw) -> bool:
         return True  # the reconciler reports what is invalid
     later = any(policy.get(name) is not None for name in ("ttlSeconds", "schedule"))
     return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
-
-
-class BenchmarkController:
-    """Starts a reconciler for each benchmark that needs one, and another when it needs one again."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-        self._tasks: dict[Key, asyncio.Task[None]] = {}
-        self._group: asyncio.TaskGroup | None = None
-
-    async def run(self) -> None:
-        """Runs until cancelled. A reconciler that ends while the operator stops is not started again."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            try:
-                for kind, model in BENCHMARKS.items():
-                    for namespace, name in self._context.objects[model.KIND.resource].names():
-                        self.enqueue((kind, namespace, name))
-                await asyncio.Event().wait()
-            finally:
-                self._group = None
-
-    def enqueue(self, key: Key) -> None:
-        """Reconciles a benchmark that has changed, or whose reconciler has ended."""
-        self._context.workqueue.add(key)
-        kind, namespace, name = key
-        resource = BENCHMARKS[kind].KIND.resource
-        raw = self._context.objects[resource].get((namespace, name))
-        if self._group is None or key in self._tasks or raw is None or not needs_reconcile(raw):
-            return
-        reconciler = BenchmarkReconciler(self._context, resource, Owner(kind, namespace, name, raw["metadata"]["uid"]))
-        self._tasks[key] = self._group.create_task(self._run(key, reconciler))
-
-    async def _run(self, key: Key, reconciler: "BenchmarkReconciler") -> None:
-        await reconciler.run()
-        del self._tasks[key]
-        self.enqueue(key)
 
 
 class GoneError(Exception):
@@ -138,15 +92,29 @@ class BenchmarkReconciler:
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
         self._reads_earlier = False
+        self._stopped = False
 
     async def run(self) -> None:
-        """Reconciles until there is nothing more to do, or the benchmark is gone. Backs off after errors."""
+        """Reconciles until it is stopped, or the benchmark is gone. Backs off after errors."""
+        await self._repeat(self.reconcile)
+
+    async def clean_up(self) -> None:
+        """Cleans up after the deletion of the benchmark, until nothing is left. Backs off after errors."""
+        await self._repeat(self._clean_up)
+
+    def stop(self) -> None:
+        """Ends `run` after the current reconcile."""
+        self._stopped = True
+        self._event.set()
+
+    async def _repeat(self, step: Callable[[], Awaitable[float | None]]) -> None:
+        """Repeats a step after the seconds that it returns, or after an event. None ends it."""
         errors = 0
         try:
-            while True:
+            while not self._stopped:
                 self._event.clear()
                 try:
-                    wait = await self.reconcile()
+                    wait = await step()
                     errors = 0
                 except GoneError:
                     _logger.info("benchmark is gone", extra=self._fields)
@@ -193,22 +161,15 @@ class BenchmarkReconciler:
             invalid = isinstance(error, InvalidBenchmarkError)
             await self._recorder.warn_once(reasons.UNREADABLE if invalid else reasons.INTERNAL, str(error))
 
-    async def reconcile(self) -> float | None:
-        """Reconciles once. Returns the seconds until the next reconcile, or None if there is nothing more to do."""
+    async def reconcile(self) -> float:
+        """Reconciles once. Returns the seconds until the next reconcile."""
         raw = self._raw()
-        if not needs_reconcile(raw):
-            await self._remove_finalizer(raw)
-            return None
-        if self._context.definitions.missing and not is_being_deleted(raw):
+        if is_being_deleted(raw) or not needs_reconcile(raw):
+            return _IDLE_SECONDS  # until kopf ends this reconciler
+        if self._context.definitions.missing:
             return await self._hold(raw)
         if FINALIZER not in raw["metadata"].get("finalizers", ()):
-            if is_being_deleted(raw):
-                raise GoneError
-            await self._set_finalizers(raw, [*raw["metadata"].get("finalizers", ()), FINALIZER])
-            raw = self._raw()
-        return await (self._finalize(raw) if is_being_deleted(raw) else self._reconcile_normal(raw))
-
-    async def _reconcile_normal(self, raw: Raw) -> float:
+            return _IDLE_SECONDS  # until kopf has written it
         started = time.monotonic()
         observed = await self._observe(raw)
         await self._record_foreign_objects(observed)
@@ -245,34 +206,16 @@ class BenchmarkReconciler:
         context.metrics.observe_reconcile(time.monotonic() - started)
         return _HOLD_SECONDS
 
-    async def _finalize(self, raw: Raw) -> float | None:
-        """Cleans up after deletion: deletes pods and Jobs, waits until they are gone, then releases the nodes."""
+    async def _clean_up(self) -> float | None:
+        """Deletes pods and Jobs, waits until they are gone, then releases the nodes. Returns None when that is done."""
         owned = await collect_objects(self._context, self._owner, self._ref_manager, known_apis())
         step = cleanup(owned.state, self._context.kube.now())
         if step is None:
-            await self._remove_finalizer(raw)
             return None
         executor = self._executor(owned.state, {}, {})
         for action in step.actions:
             await executor.carry_out(action)
         return min(step.requeue_after, _CLEANUP_SECONDS)
-
-    async def _remove_finalizer(self, raw: Raw) -> None:
-        """Removes the finalizer, so that the benchmark can be deleted without an operator."""
-        finalizers = raw["metadata"].get("finalizers", ())
-        if FINALIZER in finalizers:
-            await self._set_finalizers(raw, [one for one in finalizers if one != FINALIZER])
-
-    async def _set_finalizers(self, raw: Raw, finalizers: Sequence[str]) -> None:
-        """Raises ConflictError if the benchmark has changed since."""
-        context, owner = self._context, self._owner
-        metadata = {"resourceVersion": raw["metadata"]["resourceVersion"], "finalizers": finalizers}
-        try:
-            answer = await context.kube.merge(self._resource, owner.namespace, owner.name, {"metadata": metadata})
-        except NotFoundError:
-            context.objects.observe_write(self._resource, None, (owner.namespace, owner.name))
-            raise GoneError from None
-        context.objects.observe_write(self._resource, answer)
 
     async def _carry_out(self, executor: Executor, action: Action) -> None:
         """Carries out one action. Remembers a rejected creation: if it lasts, cases fail."""

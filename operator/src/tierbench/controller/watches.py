@@ -1,4 +1,7 @@
-"""The types that the operator watches, and the handlers of their events."""
+"""The types that the operator watches, and the handlers of their events.
+
+kopf watches what the operator works on, and what belongs to it. Reflectors watch the types that are too many for it.
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,26 +11,19 @@ from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context, benchmark_of
-from tierbench.controller.reconciler import BenchmarkController
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.informer import Informer
 from tierbench.kube.resources import JOBS, LEASES, NODES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.workloads.names import LABEL_KIND, LABEL_ROLE, ROLE_SERVER
 
 
-def setup_informers(context: Context, advisor: Advisor, benchmarks: BenchmarkController) -> Iterator[Informer]:
-    """Yields an informer per type. An event of a later type may need the objects of an earlier one."""
+def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
+    """Yields the informers of reflectors. They run on a standby, too."""
     cluster, objects = context.cluster, context.objects
-    of_release: tuple[str | None, ...] = context.settings.watch_namespaces or (None,)
 
     def on_node(raw: Raw, *, deleted: bool) -> None:
         if cluster.observe_node(raw, deleted=deleted):
             context.workqueue.add_for_nodes([raw["metadata"]["name"]])
-
-    def on_class(raw: Raw, *, deleted: bool) -> None:
-        if cluster.observe_class(raw, deleted=deleted):
-            context.workqueue.add_all()
-            advisor.add_all()
 
     def on_lease(raw: Raw, *, deleted: bool) -> None:
         before = objects[LEASES].get(name_of(raw))
@@ -44,6 +40,20 @@ def setup_informers(context: Context, advisor: Advisor, benchmarks: BenchmarkCon
         if was_full and not context.storage_full:
             context.workqueue.add(*context.queue.heads())
 
+    yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
+    yield Informer(LEASES, on_lease, objects[LEASES].names, (context.settings.lease_namespace,))
+    yield Informer(RESULTS, on_result, context.results.known, _namespaces(context))
+
+
+def handled(context: Context, advisor: Advisor) -> Iterator[Informer]:
+    """Yields the informers that kopf's events reach."""
+    cluster, objects, namespaces = context.cluster, context.objects, _namespaces(context)
+
+    def on_class(raw: Raw, *, deleted: bool) -> None:
+        if cluster.observe_class(raw, deleted=deleted):
+            context.workqueue.add_all()
+            advisor.add_all()
+
     def children(resource: ResourceType, labels: str = LABEL_KIND) -> Informer:
         cache = objects[resource]
 
@@ -52,23 +62,18 @@ def setup_informers(context: Context, advisor: Advisor, benchmarks: BenchmarkCon
             if cache.observe(raw, deleted=deleted):
                 context.workqueue.add(benchmark_of(before))
 
-        return Informer(resource, on_child, cache.names, of_release, labels)
+        return Informer(resource, on_child, cache.names, namespaces, labels)
 
-    yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
     yield Informer(NODE_CLASSES, on_class, lambda: _cluster_scoped(cluster.classes), (None,))
-    yield Informer(LEASES, on_lease, objects[LEASES].names, (context.settings.lease_namespace,))
-    yield Informer(ADVICES, advisor.observe, advisor.known, of_release)
+    yield Informer(ADVICES, advisor.observe, advisor.known, namespaces)
     for model in BENCHMARKS.values():
-        yield _benchmarks(context, advisor, benchmarks, model.KIND, of_release)
-    yield Informer(RESULTS, on_result, context.results.known, of_release)
+        yield _benchmarks(context, advisor, model.KIND)
     yield children(JOBS)
     yield children(PODS)
     yield children(SERVICES, f"{LABEL_KIND},{LABEL_ROLE}={ROLE_SERVER}")
 
 
-def _benchmarks(
-    context: Context, advisor: Advisor, benchmarks: BenchmarkController, kind: Kind, namespaces: tuple[str | None, ...]
-) -> Informer:
+def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
     cache = context.objects[kind.resource]
 
     def on_benchmark(raw: Raw, *, deleted: bool) -> None:
@@ -77,13 +82,17 @@ def _benchmarks(
         if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
             advisor.add_all(namespace)
         if changed:
-            benchmarks.enqueue((kind.kind, namespace, name))
+            context.workqueue.add((kind.kind, namespace, name))
 
     def known() -> Iterable[Name]:
         """An own write that finds a benchmark deleted removes it from the cache only."""
         return {*cache.names(), *context.results.known_benchmarks(kind.kind)}
 
-    return Informer(kind.resource, on_benchmark, known, namespaces)
+    return Informer(kind.resource, on_benchmark, known, _namespaces(context))
+
+
+def _namespaces(context: Context) -> tuple[str | None, ...]:
+    return context.settings.watch_namespaces or (None,)
 
 
 def _holder(lease: Raw) -> str | None:

@@ -85,13 +85,15 @@ class ResultStore(Generic[Kept]):
         self._key_of: dict[Name, BenchmarkKey] = {}
         self._compressor = Compressor()
         self.decompress = self._compressor.decompress
+        self.has_results = False
+        """Whether all results have been listed. A standby lists no benchmarks."""
         self.filled = False
         self.stored_bytes = 0
         """The size of all results and traces."""
 
     def mark_filled(self) -> None:
-        """Marks the initial list as complete."""
-        self.filled = True
+        """Marks the initial lists of results and benchmarks as complete."""
+        self.has_results = self.filled = True
 
     def update_benchmark(self, raw: Raw, *, deleted: bool) -> bool:
         """Handles a watch event of a benchmark. Returns whether its newest ended run has changed."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -45,8 +46,8 @@ class Kube:
         check_leader: Callable[[], None] = lambda: None,
     ) -> None:
         self._client = client
-        self._on_response = on_response
-        self._check_leader = check_leader
+        self.on_response = on_response
+        self.check_leader = check_leader
         self._timeout = timeout
         self._clock = Clock()
         # A TLS connection takes 300 KiB, so concurrent requests share a few.
@@ -56,6 +57,17 @@ class Kube:
     def address(self) -> str:
         """The URL of the API server."""
         return str(self._client.configuration.host)
+
+    @property
+    def ssl_context(self) -> ssl.SSLContext:
+        """The trusted authorities, and the client certificate."""
+        context: ssl.SSLContext = self._client.rest_client.ssl_context
+        return context
+
+    async def authorization(self) -> str | None:
+        """Returns the Authorization header of a request, with a token that has not expired; None without a token."""
+        bearer = (await self._client.configuration.auth_settings()).get("BearerToken")
+        return None if bearer is None else bearer["value"]
 
     def now(self) -> datetime:
         """Returns the API server's time."""
@@ -223,10 +235,10 @@ class Kube:
             auth_settings=["BearerToken"],
         )
         if method != "GET":
-            self._check_leader()
+            self.check_leader()
         answer = await self._client.call_api(*request, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
-        self._on_response(method, response.status)
+        self.on_response(method, response.status)
         self._clock.adjust(response.headers.get("Date"))
         return response
 

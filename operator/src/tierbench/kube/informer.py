@@ -8,6 +8,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final, Generic, Protocol, TypeVar
 
+from yarl import URL
+
 from tierbench.kube.client import Kube
 from tierbench.kube.errors import REQUEST_ERRORS, ApiError, describe_error
 from tierbench.kube.resources import Name, Raw, ResourceType, name_of
@@ -130,6 +132,59 @@ def _delete_missing(informer: Informer, namespace: str | None, names: frozenset[
     for name in {name for name in informer.known() if namespace in {None, name[0]}} - names:
         metadata = {"namespace": name[0], "name": name[1], "resourceVersion": version}
         _handle(informer, {"metadata": metadata}, deleted=True)
+
+
+@dataclass
+class _List:
+    """The names of the objects of a list, and its resourceVersion once it is complete."""
+
+    names: set[Name]
+    version: str = ""
+
+
+class ListObserver:
+    """Feeds informers with the lists that another client reads.
+
+    A client such as kopf passes on what a list has, object by object. What a list has no more is found here.
+    """
+
+    def __init__(self, informers: Iterable[Informer], base_path: str) -> None:
+        """`base_path` is the path of the API server's URL."""
+        self._base_path = base_path.rstrip("/")
+        self._informers = {
+            one.resource.path(namespace): (one, namespace) for one in informers for namespace in one.namespaces
+        }
+        self._lists: dict[str, _List] = {}
+        self._pending = set(self._informers)
+        self.synced = asyncio.Event()
+        """Set once every type has been listed."""
+
+    def observe(self, url: URL, page: Raw) -> None:
+        """Handles the objects of a page and, after the last page, the deletion of those that the list lacks."""
+        path = url.path.removeprefix(self._base_path)
+        if path not in self._informers:
+            return
+        informer, namespace = self._informers[path]
+        if "continue" not in url.query:
+            self._lists[path] = _List(set())
+        listed = self._lists[path]
+        for item in page["items"] or ():
+            listed.names.add(name_of(item))
+            _handle(informer, item, deleted=False)
+        if not page["metadata"].get("continue"):
+            listed.version = str(page["metadata"]["resourceVersion"])
+            _delete_missing(informer, namespace, frozenset(listed.names), listed.version)
+            self._pending.discard(path)
+            if not self._pending:
+                self.synced.set()
+
+    def is_outdated(self, resource: ResourceType, raw: Raw) -> bool:
+        """Returns whether the object was deleted before its type was listed last, so that its event comes too late."""
+        namespace, name = name_of(raw)
+        listed = self._lists.get(resource.path(namespace)) or self._lists.get(resource.path(None))
+        if listed is None or not listed.version or (namespace, name) in listed.names:
+            return False
+        return _version(raw) <= int(listed.version)
 
 
 class InformerCache(Generic[_Key]):

@@ -261,11 +261,13 @@ class LeaderElector:
         self._lock = lock
         self._status = status
         self._on_stopped_leading = on_stopped_leading
+        self._task: asyncio.Task[None] | None = None
         self.is_leader = asyncio.Event()
         """Set once this pod leads."""
 
     async def run(self) -> None:
-        """Is on standby until no other pod leads, then leads, without end."""
+        """Is on standby until no other pod leads, then leads, until `release` cancels it."""
+        self._task = asyncio.current_task()
         while True:
             wait = await self._acquire()
             if wait is None:
@@ -279,7 +281,10 @@ class LeaderElector:
                 await asyncio.sleep(wait)
 
     async def release(self) -> None:
-        """Releases the Lease, so that another pod leads at once. If that fails, the Lease expires."""
+        """Stops leading and releases the Lease, so that another pod leads at once. If that fails, the Lease expires."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
         self._status.set_leader(False)
         with contextlib.suppress(*REQUEST_ERRORS):
             await self._lock.release()

@@ -109,7 +109,7 @@ def application(
         if protection is not None:
             await protection.guard.admit(request)
         if metrics.is_leader:
-            _refuse_until_filled(store)
+            _refuse_until_filled(store, metrics)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
         await response.prepare(request)
@@ -129,7 +129,7 @@ def application(
     async def ready(_: web.Request) -> web.Response:
         if metrics.waits_for:
             raise web.HTTPServiceUnavailable(text=f"{metrics.waits_for}\n")
-        _refuse_until_filled(store)
+        _refuse_until_filled(store, metrics)
         if not metrics.is_leader and not metrics.leader:
             raise web.HTTPServiceUnavailable(text="The leader is not known yet.\n")
         return web.Response(text="ok\n" if metrics.is_leader else f"standby; the leader is {metrics.leader}\n")
@@ -139,8 +139,9 @@ def application(
     return app
 
 
-def _refuse_until_filled(store: ResultStore[Samples]) -> None:
-    if not store.filled:
+def _refuse_until_filled(store: ResultStore[Samples], metrics: OperatorMetrics) -> None:
+    """A standby does not list benchmarks."""
+    if not (store.filled if metrics.is_leader else store.has_results):
         raise web.HTTPServiceUnavailable(text="The operator is still reading the existing results.\n")
 
 
