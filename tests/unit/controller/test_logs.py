@@ -44,6 +44,14 @@ def test_fields_follow_the_message() -> None:
     assert (fields["message"], fields["benchmark"], fields["run"]) == ("rejected: x", "ns/demo", 3)
 
 
+def test_what_kopf_logs_names_its_object() -> None:
+    entry = record("x")
+    reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "ns", "uid": "u"}
+    vars(entry).update(k8s_ref=reference, k8s_skip=True, settings=object())
+    assert TextFormatter().format(entry).endswith("ConditionUpdate: x kind=Pod object=ns/p")
+    assert json.loads(JsonFormatter().format(entry)).keys() == {"time", "level", "logger", "message", "kind", "object"}
+
+
 def test_json_tells_apart_what_text_runs_together() -> None:
     entry = json.loads(JsonFormatter().format(record(FORGED, failed=True)))
     assert entry.pop("time").endswith("+00:00")
@@ -54,20 +62,23 @@ def test_json_tells_apart_what_text_runs_together() -> None:
 @pytest.fixture
 def _restored() -> Iterator[None]:
     root = logging.getLogger()
-    before, level = root.handlers[:], root.level
+    before, level, kopf = root.handlers[:], root.level, logging.getLogger("kopf").level
     yield
     root.handlers[:] = before
     root.setLevel(level)
+    logging.getLogger("kopf").setLevel(kopf)
     logging.captureWarnings(False)
 
 
 @pytest.mark.usefixtures("_restored")
 def test_libraries_log_alike(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_stderr("INFO", LogFormat.JSON)
-    for name in ("tierbench.x", "aiohttp.server", "asyncio", "py.warnings"):
+    names = ["tierbench.x", "kopf.objects", "aiohttp.server", "asyncio", "py.warnings"]
+    for name in names:
         logging.getLogger(name).warning("a\nb")
+    logging.getLogger("kopf.objects").info("every event of every object")
     entries = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    assert [entry["logger"] for entry in entries] == ["tierbench.x", "aiohttp.server", "asyncio", "py.warnings"]
+    assert [entry["logger"] for entry in entries] == names
 
 
 def test_what_ends_the_operator_is_one_line_too() -> None:

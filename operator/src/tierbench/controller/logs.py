@@ -23,11 +23,16 @@ _CONTROL: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
 _ESCAPED: Final = {code: ascii(chr(code))[1:-1] for code in _CONTROL}
 # The attributes of every record; all others are fields.
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
+_OF_KOPF: Final = frozenset({"settings", "k8s_ref", "k8s_skip"})
 _QUOTED: Final = frozenset(' ="\\')
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
-    return {name: value for name, value in vars(record).items() if name not in _STANDARD}
+    fields = {name: value for name, value in vars(record).items() if name not in _STANDARD | _OF_KOPF}
+    reference = getattr(record, "k8s_ref", None)
+    if reference is None:
+        return fields
+    return {"kind": reference["kind"], "object": f"{reference['namespace']}/{reference['name']}", **fields}
 
 
 class TextFormatter(logging.Formatter):
@@ -71,8 +76,13 @@ _FORMATTERS: Final = {LogFormat.TEXT: TextFormatter, LogFormat.JSON: JsonFormatt
 
 
 def log_to_stderr(level: str, log_format: LogFormat) -> None:
-    """Sends the log of the process to stderr, including that of libraries and Python's warnings."""
+    """Sends the log of the process to stderr, including that of libraries and Python's warnings.
+
+    kopf logs every event of every object at INFO, so that level is left out.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(_FORMATTERS[log_format]())
     logging.basicConfig(level=level, handlers=[handler], force=True)
     logging.captureWarnings(True)
+    root = logging.getLogger().level
+    logging.getLogger("kopf").setLevel(root if root < logging.INFO else max(root, logging.WARNING))
