@@ -7,12 +7,15 @@ import pytest
 from tests.unit.controller.api import Api
 from tests.unit.controller.test_settings import ENVIRONMENT
 from tests.unit.domain.world import node, node_class
-from tierbench.controller import node_classes
+from tierbench.controller import main, node_classes
+from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.main import until
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.settings import Settings
-from tierbench.kube.errors import ApiError
+from tierbench.controller.watches import handled
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.errors import ApiError, NotFoundError
 
 
 async def hang() -> None:
@@ -46,6 +49,25 @@ async def test_the_end_of_the_operator_ends_its_tasks() -> None:
 
     await asyncio.wait_for(until(begun.wait(), work(), hang()), 60)
     assert ended == [work]
+
+
+async def test_a_leader_waits_until_all_kinds_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kopf watches no type that is not served when it begins."""
+    monkeypatch.setattr(main, "_RETRY_SECONDS", 0)
+    api = Api()
+    context = Context(api, Settings.from_environment(ENVIRONMENT))
+    kinds = [*(model.KIND.plural for model in BENCHMARKS.values()), "nodeclasses", "placementadvices"]
+    answers: list[object] = [NotFoundError(404, "NotFound", "no"), kinds[:2], [*kinds, "others"]]
+
+    async def answer(*_: object, **__: object) -> object:
+        found = answers.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return {"resources": [{"name": name} for name in found]}  # type: ignore[attr-defined]
+
+    monkeypatch.setattr(api, "request", answer)
+    await asyncio.wait_for(main._wait_until_served(api, handled(context, Advisor(context))), 60)
+    assert not answers
 
 
 async def test_a_class_whose_status_is_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,18 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from yarl import URL
 
 from tierbench.kube import informer as watching
 from tierbench.kube.client import Kube
-from tierbench.kube.informer import InformerCache, InitialListSynced, Update, WatchEvent
+from tierbench.kube.informer import (
+    Informer,
+    InformerCache,
+    InitialListSynced,
+    ListObserver,
+    Update,
+    WatchEvent,
+)
 from tierbench.kube.resources import PODS
 
 Raw = dict[str, Any]
@@ -84,6 +92,51 @@ async def test_what_was_missed_comes_with_the_next_list(monkeypatch: pytest.Monk
     assert [query.get("continue") for query in islice(client.queries, 2)] == [None, "more"]
     assert [query.get("resourceVersion") for query in client.queries] == [None, None, "7", "8", None]
     assert client.closed == 2
+
+
+def test_the_lists_of_another_client_are_handled_a_page_at_a_time() -> None:
+    known = {("ns", "old"), ("ns", "odd"), ("other", "old")}
+    handled: list[tuple[str, bool]] = []
+
+    def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
+        if raw["metadata"]["name"] == "odd":
+            raise ZeroDivisionError
+        handled.append((raw["metadata"]["name"], deleted))
+
+    lists = ListObserver([Informer(PODS, handle, lambda: known, ("ns", "lab"))], "/proxy/")
+    url = URL("https://h/proxy/api/v1/namespaces/ns/pods?limit=2")
+
+    def listed(name: str) -> Raw:
+        return {"metadata": {"namespace": "ns", "name": name, "resourceVersion": "5"}}
+
+    lists.observe(url, {"metadata": {"resourceVersion": "7", "continue": "x"}, "items": [listed("a"), listed("odd")]})
+    assert handled == [("a", False)]
+    assert not lists.is_outdated(PODS, listed("old")), "the list is not complete"
+    last = {"metadata": {"resourceVersion": "7", "continue": ""}, "items": [listed("b")]}
+    lists.observe(url.update_query({"continue": "x"}), last)
+    assert handled == [("a", False), ("b", False), ("old", True)]
+    assert [lists.is_outdated(PODS, listed(name)) for name in ("a", "odd", "old")] == [False, False, True]
+    assert not lists.is_outdated(PODS, {"metadata": {"namespace": "ns", "name": "new", "resourceVersion": "8"}})
+    assert not lists.synced.is_set()
+    empty = {"metadata": {"resourceVersion": "8"}, "items": None}
+    lists.observe(URL("https://h/proxy/api/v1/namespaces/lab/pods"), empty)
+    lists.observe(URL("https://h/proxy/api/v1"), {"resources": []})
+    assert lists.synced.is_set()
+
+
+def test_a_list_that_is_broken_off_does_not_count() -> None:
+    known, gone = {("ns", "a"), ("ns", "b")}, list[str]()
+
+    def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
+        if deleted:
+            gone.append(raw["metadata"]["name"])
+
+    lists = ListObserver([Informer(PODS, handle, lambda: known, (None,))], "")
+    url = URL("https://h/api/v1/pods?limit=1")
+    first = {"metadata": {"resourceVersion": "7", "continue": "x"}, "items": [cached(1, "a")]}
+    lists.observe(url, first)
+    lists.observe(url, {"metadata": {"resourceVersion": "9"}, "items": [cached(1, "b")]})
+    assert gone == ["a"]
 
 
 def label(raw: Mapping[str, Any]) -> str:

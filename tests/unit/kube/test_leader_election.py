@@ -147,6 +147,18 @@ async def test_a_leader_that_is_gone_is_followed_when_its_lease_has_not_changed_
     assert not one.leads
 
 
+async def test_a_leader_that_releases_its_lease_has_not_lost_it(running: list[asyncio.Task[None]]) -> None:
+    """It still has tasks to end then, and the loss of its Lease would end its process."""
+    pod = Pod(Api(), ALL)
+    task = asyncio.create_task(pod.elector.run())
+    running.append(task)
+    await pod.elector.is_leader.wait()
+    await pod.elector.release()
+    await asyncio.sleep(0.05)
+    assert (task.cancelled(), pod.leads, pod.ended.is_set()) == (True, False, False)
+    assert not pod.api.objects
+
+
 async def test_a_container_that_was_restarted_leads_on_at_once() -> None:
     api = Api()
     assert await Pod(api, ALL).acquire() is None
