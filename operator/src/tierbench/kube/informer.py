@@ -200,15 +200,15 @@ class InformerCache(Generic[_Key]):
 
         An older version than the one in the cache changes nothing: a watch shows an own write later than its answer.
         """
-        name, known = name_of(raw), self._objects.get(name_of(raw))
-        if known is not None and (
-            _version(raw) < _version(known) or (_version(raw) == _version(known) and not deleted)
-        ):
+        name = name_of(raw)
+        known = self._objects.get(name)
+        if known is not None and _version(raw) < _version(known):
             return False
         self.remove(name)
         if not deleted:
+            # An object of the same version is replaced, too: kopf keeps it, and one copy is enough.
             self._objects[name] = self._index[self._key_of(raw)][name] = _strip_managed_fields(raw)
-        return True
+        return deleted or known is None or _version(raw) > _version(known)
 
     def remove(self, name: Name) -> None:
         """Removes an object, if it is in the cache."""
