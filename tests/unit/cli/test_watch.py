@@ -104,7 +104,7 @@ def test_watch_survives_a_failing_api_server(server: tuple[Store, str], capsys: 
     def act() -> None:
         store.wait_for_requests("watch=true", 2)
         store.fail(503)
-        store.wait_for_requests("limit=", 4)
+        store.wait_for_requests("watch=true", 4)
         put_results(store)
         store.put(FTB, benchmark("Complete", 2))
         store.fail(None)

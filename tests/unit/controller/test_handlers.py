@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import aiohttp
 import pytest
 from kubernetes.aio.client import ApiClient, Configuration
 from yarl import URL
@@ -131,7 +132,8 @@ async def operating(
 ) -> AsyncIterator[Operator]:
     configuration = Configuration(host=server.url, api_key={"BearerToken": "token"})
     configuration.api_key_prefix = {"BearerToken": "Bearer"}
-    async with ApiClient(configuration) as client:
+    async with ApiClient(configuration) as client, aiohttp.TCPConnector() as connector:
+        configuration.client_session_kwargs = {"connector": connector}
         operator = start(Kube(client, check_leader=fence), watch_namespaces)
         try:
             yield operator
@@ -233,7 +235,7 @@ async def test_what_was_deleted_before_a_relist_is_found_missing(server: ApiServ
         put(server, "fourth")
         server.resume_watches(expired=True)
         await server.until(lambda: "runs fourth" in " ".join(Reconciler.log))
-        assert {name for _, name in benchmarks.names()} == {"other", "third", "fourth"}
+        await server.until(lambda: {name for _, name in benchmarks.names()} == {"other", "third", "fourth"})
         await server.until(lambda: {name for _, name in pods.names()} == {"one", "three"})
         await server.until(lambda: Reconciler.log[-2:] == ["misses demo", "ends demo uid-1"])
     assert operator.context.results.known_benchmarks(KEY[0]) == (

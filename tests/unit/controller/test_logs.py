@@ -48,7 +48,7 @@ def test_what_kopf_logs_names_its_object() -> None:
     entry = record("x")
     reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "ns", "uid": "u"}
     vars(entry).update(k8s_ref=reference, k8s_skip=True, settings=object())
-    assert TextFormatter().format(entry).endswith("ConditionUpdate: x kind=Pod object=ns/p")
+    assert TextFormatter().format(entry).endswith("rejected: x kind=Pod object=ns/p")
     assert json.loads(JsonFormatter().format(entry)).keys() == {"time", "level", "logger", "message", "kind", "object"}
 
 

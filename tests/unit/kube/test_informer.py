@@ -30,8 +30,10 @@ Raw = dict[str, Any]
 class Server:
     """Replaces the client of kubernetes: gives one answer after the other, each a list of lines."""
 
-    def __init__(self, *answers: list[Raw]) -> None:
+    def __init__(self, *answers: list[Raw], statuses: Mapping[int, int] | None = None) -> None:
         self.answers = list(answers)
+        self.statuses = statuses or {}
+        """The HTTP statuses of answers other than 200, by their number from 0."""
         self.queries: list[dict[str, str]] = []
         self.closed = 0
 
@@ -50,7 +52,8 @@ class Server:
                 yield data[at : at + 7]
 
         content = SimpleNamespace(iter_any=pieces)
-        response = SimpleNamespace(status=200, headers={}, read=read, content=content, close=self._close)
+        status = self.statuses.get(len(self.queries) - 1, 200)
+        response = SimpleNamespace(status=status, headers={}, read=read, content=content, close=self._close)
         return SimpleNamespace(response=response)
 
     def _close(self) -> None:
@@ -66,7 +69,7 @@ def page(version: int, *names: str, following: str = "") -> list[Raw]:
 
 
 async def test_what_was_missed_comes_with_the_next_list(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "_PAUSE_SECONDS", 0)
+    monkeypatch.setattr(watching, "_BACKOFF_SECONDS", 0)
     gone = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
     client: Any = Server(
         page(7, "a", following="more"),
@@ -92,6 +95,45 @@ async def test_what_was_missed_comes_with_the_next_list(monkeypatch: pytest.Monk
     assert [query.get("continue") for query in islice(client.queries, 2)] == [None, "more"]
     assert [query.get("resourceVersion") for query in client.queries] == [None, None, "7", "8", None]
     assert client.closed == 2
+
+
+async def test_a_watch_resumes_after_an_error_and_a_list_that_failed_is_repeated(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(watching, "_BACKOFF_SECONDS", 0)
+    failure = {"code": 500, "reason": "InternalError", "message": "etcd"}
+    client: Any = Server(
+        page(7, "a", following="more"),
+        [{"code": 410, "reason": "Expired", "message": "the list took too long"}],
+        page(9, "b"),
+        [{"type": "MODIFIED", "object": item("b", 10)}, {"type": "ERROR", "object": failure}],
+        [failure],
+        [{"type": "MODIFIED", "object": item("b", 11)}],
+        statuses={1: 410, 4: 500},
+    )
+    updates: list[Update] = []
+    async with aclosing(watching.list_and_watch(Kube(client), PODS, "default", {})) as feed:
+        while len(updates) < 9:
+            updates.append(await anext(feed))
+    assert [type(update).__name__ for update in updates] == [
+        "WatchEvent",
+        "WatchError",
+        "WatchEvent",
+        "InitialListSynced",
+        "WatchEvent",
+        "WatchError",
+        "WatchError",
+        "WatchResumed",
+        "WatchEvent",
+    ]
+    assert updates[3] == InitialListSynced(PODS, frozenset({("", "b")}), "9"), "not of the list that failed"
+    assert [query.get("resourceVersion") for query in client.queries] == [None, None, None, "9", "10", "10"]
+
+
+def test_the_pause_after_errors_grows_to_a_limit() -> None:
+    pauses = [watching._backoff(errors) for errors in (0, 1, 2, 3, 1000)]
+    for pause, longest in zip(pauses, (1, 2, 4, 8, 8), strict=True):
+        assert longest / 2 <= pause <= longest
 
 
 def test_the_lists_of_another_client_are_handled_a_page_at_a_time() -> None:

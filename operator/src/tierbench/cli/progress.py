@@ -9,7 +9,7 @@ from tierbench.api.model import Condition
 from tierbench.api.result import RESULTS, BenchmarkResult, ResultPhase
 from tierbench.cli.command import ExitCode
 from tierbench.cli.objects import parse_object
-from tierbench.kube.informer import InitialListSynced, Update, WatchError, WatchEvent
+from tierbench.kube.informer import InitialListSynced, Update, WatchError, WatchEvent, WatchResumed
 from tierbench.kube.resources import Raw
 
 _FAILED: Final = ("Failed", "True")
@@ -95,6 +95,8 @@ def apply_event(progress: Progress, event: Update) -> Progress:
     match event:
         case WatchError(error):
             return replace(progress, watch_error=str(error))
+        case WatchResumed():
+            return replace(progress, watch_error="")
         case InitialListSynced(resource, names, _) if resource == RESULTS:
             there = {name for _, name in names}
             known = {name: result for name, result in progress.results.items() if name in there}

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -59,10 +58,11 @@ class Kube:
         return str(self._client.configuration.host)
 
     @property
-    def ssl_context(self) -> ssl.SSLContext:
-        """The trusted authorities, and the client certificate."""
-        context: ssl.SSLContext = self._client.rest_client.ssl_context
-        return context
+    def connections(self) -> Mapping[str, Any]:
+        """The arguments of an `aiohttp.ClientSession` that shares the connections and the proxy of this client."""
+        configuration = self._client.configuration
+        shared = {"connector_owner": False, "proxy": configuration.proxy, "trust_env": True}
+        return {**configuration.client_session_kwargs, **shared}
 
     async def authorization(self) -> str | None:
         """Returns the Authorization header of a request, with a token that has not expired; None without a token."""
@@ -133,11 +133,15 @@ class Kube:
     async def watch(
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
     ) -> AsyncGenerator[dict[str, Any]]:
-        """Yields the watch events since the resourceVersion in `query`, until the API server ends the watch."""
+        """Yields the watch events since the resourceVersion in `query`, until the API server ends the watch.
+
+        The first event is a bookmark of that version: the watch is open.
+        """
         bookmarks = {"allowWatchBookmarks": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
         async with self._stream(
             kind.path(namespace), {**query, "watch": "true", **bookmarks}, _WATCH_TIMEOUT
         ) as content:
+            yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": query["resourceVersion"]}}}
             async for line in _lines(content):
                 event: dict[str, Any] = json.loads(line)
                 if event["type"] == "ERROR":

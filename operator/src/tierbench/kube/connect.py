@@ -11,7 +11,6 @@ import aiohttp
 from aiohttp import AddrInfoType
 from kubernetes import config
 from kubernetes.aio.client import ApiClient, Configuration
-from kubernetes.aio.client.rest import RESTClientObject
 from kubernetes.config import ConfigException
 from yaml import YAMLError
 
@@ -35,15 +34,11 @@ class KubeconfigError(Exception):
     """There is no usable kubeconfig."""
 
 
-class _RestClient(RESTClientObject):
-    """Resets its connections when it closes them, so that a cut network delivers no request of an ended process."""
-
-    def _create_connector(self) -> aiohttp.TCPConnector:
-        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=abortive_socket)
-
-
 def abortive_socket(address: AddrInfoType) -> socket.socket:
-    """Returns a socket that the kernel resets when it is closed, with all that it has not delivered."""
+    """Returns a socket that the kernel resets when it is closed.
+
+    So a cut network delivers no request of an ended process.
+    """
     family, kind, protocol, *_ = address
     made = socket.socket(family, kind, protocol)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
@@ -69,9 +64,13 @@ async def connect(
         _load_incluster_config(client_configuration=configuration)
     except ConfigException:
         _load_kube_config(client_configuration=configuration)
-    configuration.connection_pool_maxsize = _NO_LIMIT
-    async with ApiClient(configuration) as client:
-        client.rest_client = _RestClient(configuration)
+    async with (
+        ApiClient(configuration) as client,
+        aiohttp.TCPConnector(
+            limit=_NO_LIMIT, ssl=client.rest_client.ssl_context, socket_factory=abortive_socket
+        ) as connector,
+    ):
+        configuration.client_session_kwargs = {"connector": connector}
         yield Kube(client, on_response, timeout, check_leader)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Callable, Hashable, Iterable, Mapping
 from contextlib import aclosing
@@ -14,8 +15,10 @@ from tierbench.kube.client import Kube
 from tierbench.kube.errors import REQUEST_ERRORS, ApiError, describe_error
 from tierbench.kube.resources import Name, Raw, ResourceType, name_of
 
-_PAUSE_SECONDS: Final = 1.0
-_EXPIRED: Final = 410
+_BACKOFF_SECONDS: Final = 1.0
+_MOST_BACKOFF_SECONDS: Final = 8.0
+# The version is too old, or newer than any of an API server that was restored from a backup.
+_UNUSABLE_VERSION: Final = {410, 504}
 _Key = TypeVar("_Key", bound=Hashable)
 _logger = logging.getLogger(__name__)
 
@@ -40,12 +43,17 @@ class InitialListSynced:
 
 @dataclass(frozen=True)
 class WatchError:
-    """A request failed. The list follows again after a pause."""
+    """A request failed. It is repeated after a pause."""
 
     error: Exception
 
 
-Update = WatchEvent | InitialListSynced | WatchError
+@dataclass(frozen=True)
+class WatchResumed:
+    """A watch continues after an error, at the version where it ended."""
+
+
+Update = WatchEvent | InitialListSynced | WatchError | WatchResumed
 
 
 async def list_and_watch(
@@ -53,31 +61,41 @@ async def list_and_watch(
 ) -> AsyncGenerator[Update]:
     """Yields every object of one type, then InitialListSynced, then each change, without end.
 
-    After a failed request it yields WatchError and lists again. No more than one page of a list is in memory. `query`
-    holds the selectors.
+    After a failed request it yields WatchError, waits, and continues where it was. It lists again only if the API
+    server cannot continue from there. No more than one page of a list is in memory. `query` holds the selectors.
     """
-    version = ""
+    version, errors = "", 0
     while True:
         try:
             if not version:
-                names = set[Name]()
+                names, listed = set[Name](), ""
                 async for page in kube.pages(resource, namespace, query):
-                    version = str(page["metadata"]["resourceVersion"])
+                    listed = str(page["metadata"]["resourceVersion"])
                     for item in page["items"] or ():
                         names.add(name_of(item))
                         yield WatchEvent(resource, item, deleted=False)
-                yield InitialListSynced(resource, frozenset(names), version)
-            since = {**query, "resourceVersion": version}
-            async with aclosing(kube.watch(resource, namespace, since)) as events:
+                yield InitialListSynced(resource, frozenset(names), listed)
+                version, errors = listed, 0
+            async with aclosing(kube.watch(resource, namespace, {**query, "resourceVersion": version})) as events:
                 async for event in events:
-                    version = event["object"]["metadata"]["resourceVersion"]
+                    if errors:
+                        yield WatchResumed()
+                    version, errors = event["object"]["metadata"]["resourceVersion"], 0
                     if event["type"] != "BOOKMARK":
                         yield WatchEvent(resource, event["object"], deleted=event["type"] == "DELETED")
         except REQUEST_ERRORS as error:
-            version = ""
-            if not (isinstance(error, ApiError) and error.status == _EXPIRED):
-                yield WatchError(error)
-                await asyncio.sleep(_PAUSE_SECONDS)
+            if isinstance(error, ApiError) and error.status in _UNUSABLE_VERSION and version:
+                version = ""
+                continue
+            yield WatchError(error)
+            await asyncio.sleep(_backoff(errors))
+            errors += 1
+
+
+def _backoff(errors: int) -> float:
+    """Returns seconds that double with each error in a row, up to a limit. Clients that failed at once return apart."""
+    seconds: float = min(_BACKOFF_SECONDS * 2 ** min(errors, 10), _MOST_BACKOFF_SECONDS)
+    return random.uniform(0.5, 1) * seconds  # noqa: S311 (a delay, not a secret)
 
 
 class ResourceEventHandler(Protocol):

@@ -9,7 +9,6 @@ from aiohttp import ClientHandlerType, ClientMiddlewareType, ClientRequest, Clie
 from yarl import URL
 
 from tierbench.kube.client import FIELD_MANAGER, Kube
-from tierbench.kube.connect import abortive_socket
 
 _REQUESTS_AT_ONCE: Final = 16
 _WATCH: Final = "watch"
@@ -23,7 +22,7 @@ OnPage = Callable[[URL, Mapping[str, Any]], None]
 def open_session(kube: Kube, on_page: OnPage) -> aiohttp.ClientSession:
     """Opens a session with the login, the fence and the metrics of `kube`. `on_page` gets each page of a list."""
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0, ssl=kube.ssl_context, socket_factory=abortive_socket),
+        **kube.connections,
         headers={"User-Agent": FIELD_MANAGER},  # the API server derives the field manager from it
         middlewares=(_authorize(kube), _report_lists(on_page), _guard(kube)),
     )
