@@ -46,6 +46,8 @@ class Reconciler:
     log: ClassVar[list[str]] = []
     may_clean_up: ClassVar[asyncio.Event] = asyncio.Event()
     ends_after: ClassVar[float] = 0
+    fails: ClassVar[int] = 0
+    """How many cleanups fail with an error that no reconciler expects."""
 
     def __init__(self, context: Context, resource: ResourceType, owner: Owner) -> None:
         self._context = context
@@ -77,6 +79,9 @@ class Reconciler:
 
     async def clean_up(self) -> None:
         self.log.append(f"cleans up {self._owner.name}")
+        if Reconciler.fails:
+            Reconciler.fails -= 1
+            raise ZeroDivisionError
         await self.may_clean_up.wait()
         self.log.append(f"has cleaned up {self._owner.name}")
 
@@ -104,6 +109,7 @@ def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framework, "_LAST_BACKOFF_SECONDS", 0.05)
     monkeypatch.setattr(session, "_LOGIN_SECONDS", 0.05)
     Reconciler.log, Reconciler.may_clean_up, Reconciler.ends_after = [], asyncio.Event(), 0
+    Reconciler.fails = 0
     Reconciler.may_clean_up.set()
 
 
@@ -194,6 +200,19 @@ async def test_a_deleted_benchmark_is_cleaned_up_after_its_daemon_has_ended(serv
     assert Reconciler.log == log
     assert len(server.writes) == 2, "the finalizer comes and goes"
     assert not [write for write in server.writes if "annotations" in str(write)]
+
+
+async def test_a_cleanup_that_fails_is_repeated_and_writes_nothing_into_the_benchmark(server: ApiServer) -> None:
+    Reconciler.fails = 1
+    put(server)
+    async with operating(server):
+        await server.until(lambda: finalizers(server) == [FINALIZER])
+        server.delete(RESOURCE, "demo")
+        await server.until(lambda: Reconciler.fails == 0)
+        server.change(RESOURCE, "demo", status={})
+        await server.until(lambda: server.get(RESOURCE, "demo") is None)
+    assert Reconciler.log.count("cleans up demo") == 2
+    assert len(server.writes) == 2, "the finalizer comes and goes"
 
 
 async def test_one_that_was_never_due_goes_without_the_operator(server: ApiServer) -> None:
