@@ -65,7 +65,7 @@ def _protection(kube: Kube) -> Protection:
 
 
 async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) -> None:
-    """Stands by with synced reflectors, then leads until kopf ends, which a signal causes."""
+    """Is on standby with synced reflectors, then leads until a signal ends kopf."""
     advisor = Advisor(context)
     await check_definitions(context.kube, context.definitions, context.metrics)
     async with asyncio.TaskGroup() as group:
