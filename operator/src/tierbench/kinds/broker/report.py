@@ -111,12 +111,26 @@ def _pair_figure(
         Series(each, _points(parts, index), tone=index % _TONES, dash=index // _TONES)
         for index, each in enumerate(names)
     )
+    return _stacked(name, "Messages per second of each pair", note, panel, line, _AXIS, series)
+
+
+def _stacked(
+    name: str,
+    title: str,
+    note: str,
+    panel: Panel,
+    line: Line,
+    quantity: str,
+    series: tuple[Series, ...],
+    *,
+    distinguished_by: tuple[str, ...] = (),
+) -> Figure:
+    """Returns a chart of a line of a panel, with a stacked bar per level."""
+    suffix = factors_suffix(replace(panel, distinguished_by=distinguished_by))
     held = ", ".join(filter(None, (line.name, panel.held)))
-    title = heading(
-        f"Messages per second of each pair{factors_suffix(replace(panel, distinguished_by=()))}",
-        replace(panel, held=held),
-    )
-    chart = Chart(name, title, f"Stacked bars, one per level. {note}", _AXIS, axis_of(panel), levels_of(panel), series)
+    about = heading(f"{title}{suffix}", replace(panel, held=held))
+    text = f"Stacked bars, one per level. {note}"
+    chart = Chart(name, about, text, quantity, axis_of(panel), levels_of(panel), series, bars=True)
     return Figure(chart, charts.stacked(chart), note)
 
 
@@ -157,7 +171,6 @@ def _time_figure(
     known: Sequence[Mapping[str, float]],
     parts: Sequence[str],
 ) -> Figure:
-    held = ", ".join(filter(None, (line.name, panel.held)))
     series = []
     for part in parts:
         points = [
@@ -166,18 +179,7 @@ def _time_figure(
             if part in times
         ]
         series.append(Series(part, tuple(points), tone=_PARTS.index(part)))
-    about = heading(f"{title}{factors_suffix(replace(panel, distinguished_by=('part',)))}", replace(panel, held=held))
-    chart = Chart(
-        name,
-        about,
-        f"Stacked bars, one per level. {note}",
-        _QUANTITY,
-        axis_of(panel),
-        levels_of(panel),
-        tuple(series),
-        bars=True,
-    )
-    return Figure(chart, charts.stacked(chart), note)
+    return _stacked(name, title, note, panel, line, _QUANTITY, tuple(series), distinguished_by=("part",))
 
 
 def message_time(cell: Cell) -> Mapping[str, float]:
