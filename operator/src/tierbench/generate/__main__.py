@@ -71,21 +71,18 @@ def write(root: Path, files: Mapping[str, str]) -> None:
 
 
 def main() -> int:
-    """Returns 0 for success, 1 if --check finds a difference, 2 if the root is not that of the project."""
+    """Returns 0 for success, 1 if --check finds a difference, 2 if the current directory is not the project's root."""
     parser = argparse.ArgumentParser(prog="python -m tierbench.generate", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, and fail if a file differs")
-    parser.add_argument(
-        "--root", type=Path, default=Path.cwd(), help="the project's root (default: the current directory)"
-    )
-    arguments = parser.parse_args()
-    if not (arguments.root / "operator" / "src" / "tierbench").is_dir():
-        print(f"{arguments.root} is not the project's root: go there, or use --root", file=sys.stderr)
+    arguments, root = parser.parse_args(), Path.cwd()
+    if not (root / "operator" / "src" / "tierbench").is_dir():
+        print(f"{root} is not the project's root: change to it", file=sys.stderr)
         return 2
     files = generated_files()
     if not arguments.check:
-        write(arguments.root, files)
+        write(root, files)
         return 0
-    lines = differences(arguments.root, files)
+    lines = differences(root, files)
     if lines:
         print("\n".join(lines))
         print("\ngenerated files differ: run `python -m tierbench.generate` and commit the result", file=sys.stderr)

@@ -1,12 +1,11 @@
 """The metrics of benchmarks, and of the results of the newest ended run of each."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.measurements import NodeNetwork
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.results import NewestRun, ResultStore
@@ -136,15 +135,10 @@ def samples(store: ResultStore[Samples]) -> list[Samples]:
     Two results have the same labels if a class lacks more than one node, or if a user has copied a result.
     """
     known: dict[str, Samples] = {}
-    for found in _all_samples(store):
-        known.setdefault(found.labels, found)
-    return list(known.values())
-
-
-def _all_samples(store: ResultStore[Samples]) -> Iterator[Samples]:
     for newest in store.newest_runs():
-        yield _benchmark_samples(newest)
-        yield from newest.results
+        for found in (_benchmark_samples(newest), *newest.results):
+            known.setdefault(found.labels, found)
+    return list(known.values())
 
 
 def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
@@ -166,13 +160,7 @@ def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
         if condition.type in VERDICTS and condition.reason != _RUNNING and condition.status != "Unknown":
             samples.add(VERDICTS[condition.type], int(condition.status == "True"))
     for network in status.run.networks if status.run is not None else ():
-        _add_network(samples, network)
+        nodes = {"server_node": network.server_node, "client_node": network.client_node}
+        for quantity, value in network_quantities(network).items():
+            samples.add(_PREFLIGHT[quantity], in_base_unit(quantity, value), nodes)
     return samples
-
-
-def _add_network(samples: Samples, network: NodeNetwork) -> None:
-    """Adds what the preflight measured between two nodes."""
-    nodes = {"server_node": network.server_node, "client_node": network.client_node}
-    known = network_quantities(network)
-    for name, family in _PREFLIGHT.items():
-        samples.add(family, in_base_unit(name, known[name]) if name in known else None, nodes)
