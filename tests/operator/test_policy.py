@@ -13,7 +13,7 @@ POLICY = "validatingadmissionpolicy"
 
 
 def test_a_disallowed_benchmark_is_not_created_and_policies_pass_type_checks(site: Site, kubectl: Kubectl) -> None:
-    with pytest.raises(KubectlError, match=r"hostPath.path: /etc is refused here.*to the chart value policy.hostPaths"):
+    with pytest.raises(KubectlError, match=r"hostPath.path: /etc is not allowed.*to the chart value policy.hostPaths"):
         kubectl.apply(file_transfer(storage={"hostPath": {"path": "/etc"}}))
     assert kubectl.list("filetransferbenchmarks") == []
     release = f"{site.release.kubectl.namespace}.{site.release.name}"

@@ -25,8 +25,8 @@ UNLISTED = (
 )
 EXAMPLES = Path(__file__).parents[3] / "examples"
 REFUSED = (
-    "storage.hostPath.path: /. is refused here: write one of [/var/lib/tierbench], a path below it, or "
-    "emptyDir, or ask an administrator to add it to the chart value policy.hostPaths"
+    "storage.hostPath.path: /. is not allowed: use one of [/var/lib/tierbench], a path below one of "
+    "them, or emptyDir, or ask an administrator to add it to the chart value policy.hostPaths"
 )
 ELSEWHERE = {"hostPath": {"path": "/."}}  # as an older version took it
 NETWORKS = [ip_network(network) for network in Policy().refused_networks]
@@ -115,7 +115,7 @@ def test_a_path_outside_the_named_folders_is_refused(names: list[str]) -> None:
     path = "/".join(("/var/lib/tierbench", *names))
     policy = Policy()
     if first(policy, host_paths=(path,)):
-        with pytest.raises(ValueError, match="is refused"):
+        with pytest.raises(ValueError, match="is not allowed"):
             policy.permitted_directory(path)
         return
     assert policy.permitted_directory(path) == ("/var/lib/tierbench", "/".join(names))

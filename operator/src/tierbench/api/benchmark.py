@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
-from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, rules
+from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, Time, rules
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Resources
 from tierbench.api.run_policy import (
     MAXIMUM_CASES,
@@ -231,10 +231,8 @@ class RunStatus(OpenModel):
     rerun: str | None = Field(
         default=None, max_length=63, description="The value of runPolicy.rerun that started the run."
     )
-    start_time: str = Field(json_schema_extra={"format": "date-time"}, description="When the run started.")
-    completion_time: str | None = Field(
-        default=None, json_schema_extra={"format": "date-time"}, description="When the run ended."
-    )
+    start_time: Time = Field(description="When the run started.")
+    completion_time: Time | None = Field(default=None, description="When the run ended.")
     assignments: tuple[NodeAssignment, ...] = Field(
         default=(), max_length=16, description="The nodes of each class in this run."
     )
@@ -280,9 +278,7 @@ class BenchmarkStatus(OpenModel):
     cases: CaseCounts = Field(default=CaseCounts(), description="How many cases of the run are in which state.")
     current: CurrentCase | None = Field(default=None, description="The case that is being measured.")
     run: RunStatus | None = Field(default=None, description="The current or the last run.")
-    next_run_time: str | None = Field(
-        default=None, json_schema_extra={"format": "date-time"}, description="When the schedule starts the next run."
-    )
+    next_run_time: Time | None = Field(default=None, description="When the schedule starts the next run.")
     best: str = Field(
         default="",
         max_length=32,

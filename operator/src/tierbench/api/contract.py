@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from tierbench.api.measurements import Exchange, Failure, Network, Transfer
-from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion
+from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion, Time
 from tierbench.stats.histogram import SCHEMA
 
 CONTRACT_VERSION: Final = 1
@@ -199,9 +199,7 @@ class TrialFields(Model):
     warmup: bool = Field(default=False, description="Whether this is a warm-up trial.")
     outcome: Outcome = Field(description="Completed, however many retries it took, or Failed.")
     failure: Failure | None = Field(default=None, description="Why the trial failed.")
-    start_time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="When the trial started, by the client's clock."
-    )
+    start_time: Time = Field(description="When the trial started, by the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
         description="Duration of the trial. File transfer: from the start of the first connection to the last byte of "
         "the slowest download, including stalls, waits and retries, without the name lookup. Broker: from the start of "
@@ -244,7 +242,7 @@ class TrialStartedLine(Model):
     case: CaseNumber
     trial: int = Field(ge=1, le=1000)
     warmup: bool = False
-    time: str = Field(json_schema_extra={"format": "date-time"})
+    time: Time
 
 
 class Engine(Model):
@@ -271,6 +269,3 @@ class Seal(Model):
     )
     failure: ClientFailure | None = Field(default=None, description="Why the program ended early.")
     engine: Engine
-
-
-ClientLine = Annotated[TrialLine | TrialStartedLine, Field(discriminator="record")]

@@ -32,6 +32,7 @@ class OpenModel(Model):
 
 
 Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Nanoseconds = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
 PartsPerMillion = Annotated[int, Field(ge=0, le=1_000_000)]
 Reason = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
@@ -174,9 +175,7 @@ class Condition(Model):
         max_length=63, description="Reason for the last transition, as one CamelCase word that programs can compare."
     )
     message: str = Field(max_length=4096, description="Details of the reason for a person, and what to do next.")
-    last_transition_time: str = Field(
-        json_schema_extra={"format": "date-time"}, description="When `status` last changed."
-    )
+    last_transition_time: Time = Field(description="When `status` last changed.")
     observed_generation: int = Field(description="The metadata.generation that the condition was set for.")
 
 

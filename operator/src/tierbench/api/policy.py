@@ -20,27 +20,28 @@ OTHER_NAMESPACES: Final = "*"
 
 # Messages. Python fills in each `%s` here, and CEL does in the admission policy.
 ACCESS_REFUSED: Final = (
-    "access: %s is refused here: write one of [%s], or ask an administrator to add it to the chart value policy.access"
+    "access: %s is not allowed: use one of [%s], or ask an administrator to add it to the chart value policy.access"
 )
 NODE_CLASS_REFUSED: Final = (
-    "the node class %s is refused here in the namespace %s: write one of [%s], or ask an administrator to add it to "
-    "the chart value policy.nodeClasses"
+    "the node class %s is not allowed in the namespace %s: use one of [%s], or ask an administrator to add it to the "
+    "chart value policy.nodeClasses"
 )
 HOST_PATH_REFUSED: Final = (
-    "storage.hostPath.path: %s is refused here: write one of [%s], a path below it, or emptyDir, or ask an "
+    "storage.hostPath.path: %s is not allowed: use one of [%s], a path below one of them, or emptyDir, or ask an "
     "administrator to add it to the chart value policy.hostPaths"
 )
 ADDRESS_REFUSED: Final = (
-    "the external address %s is refused here, as are loopback, link-local and the API server: write that of another "
-    "server, or ask an administrator to remove it from the chart value policy.refusedNetworks or policy.refusedNames"
+    "the external address %s is not allowed: it is a loopback or link-local address, the API server, or in the chart "
+    "value policy.refusedNetworks or policy.refusedNames. Use the address of another server, or ask an administrator "
+    "to change these values"
 )
 ADDRESS_UNLISTED: Final = (
-    "the external address %s is refused here: write one of [%s], or ask an administrator to add it to the chart value "
+    "the external address %s is not allowed: use one of [%s], or ask an administrator to add it to the chart value "
     "policy.allowedNetworks or policy.allowedNames"
 )
 UNENCRYPTED: Final = (
-    "the Secret %s would be sent to an external broker without encryption, which is refused here: write tls: "
-    "[TLSv1.3], or ask an administrator to set the chart value policy.plainSecrets to true"
+    "the Secret %s would be sent to an external broker without encryption, which is not allowed: set tls: [TLSv1.3], "
+    "or ask an administrator to set the chart value policy.plainSecrets to true"
 )
 
 

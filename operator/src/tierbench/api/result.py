@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from tierbench.api.contract import Distributions, Engine, PairShares, Trace, TrialFields
 from tierbench.api.measurements import NodeNetwork
-from tierbench.api.model import Column, Count, Kind, Model, OpenModel, PartsPerMillion, Reason, Resource, Rule
+from tierbench.api.model import Column, Count, Kind, Model, OpenModel, PartsPerMillion, Reason, Resource, Rule, Time
 from tierbench.api.run_policy import Trim
 from tierbench.kinds.registry import BENCHMARKS
 
@@ -259,9 +259,7 @@ class ResultStatus(OpenModel):
     phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")
     reason: str = Field(default="", max_length=63, description="Why the case failed, as one CamelCase word.")
     message: str = Field(default="", max_length=1024, description="Details for a person, and what to do next.")
-    completion_time: str | None = Field(
-        default=None, json_schema_extra={"format": "date-time"}, description="When the case ended."
-    )
+    completion_time: Time | None = Field(default=None, description="When the case ended.")
     trials: tuple[ResultTrial, ...] = Field(
         default=(), max_length=35, description="All trials by number, including warm-up trials."
     )

@@ -19,7 +19,7 @@ from tierbench.kube.client import Kube
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
 from tierbench.kube.errors import REQUEST_ERRORS, ApiError, ConflictError, NotFoundError, describe_error
 from tierbench.kube.informer import Update, WatchError, list_and_watch
-from tierbench.kube.resources import CLUSTER_ROLES, NODES, selector
+from tierbench.kube.resources import CLUSTER_ROLES, NODES, ResourceType, selector
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"
@@ -123,26 +123,26 @@ class Cluster:
             found = await self.kube.list(kind.resource, self.namespace, labels)
         return [{"kind": kind.kind, **item} for item in found]
 
-    async def _classes(self) -> tuple[NodeClass, ...]:
-        """Returns all node classes, or none if the user may not list these cluster-scoped objects."""
+    async def _list_if_allowed(self, resource: ResourceType) -> list[dict[str, Any]] | None:
+        """Returns all objects of a cluster-scoped type, or None if the user may not list them."""
         with self._explained():
             try:
-                found = await self.kube.list(NODE_CLASSES)
-            except ApiError as error:
-                if error.status == _FORBIDDEN:
-                    return ()
-                raise
-        return tuple(parse_object(NodeClass, item) for item in found)
-
-    async def schedulable_nodes(self) -> tuple[NodeView, ...] | None:
-        """Returns the nodes that are Ready, uncordoned and without taints, or None if the user may not list nodes."""
-        with self._explained():
-            try:
-                found = await self.kube.list(NODES)
+                return await self.kube.list(resource)
             except ApiError as error:
                 if error.status == _FORBIDDEN:
                     return None
                 raise
+
+    async def _classes(self) -> tuple[NodeClass, ...]:
+        """Returns all node classes, or none if the user may not list them."""
+        found = await self._list_if_allowed(NODE_CLASSES)
+        return tuple(parse_object(NodeClass, item) for item in found or ())
+
+    async def schedulable_nodes(self) -> tuple[NodeView, ...] | None:
+        """Returns the nodes that are Ready, uncordoned and without taints, or None if the user may not list nodes."""
+        found = await self._list_if_allowed(NODES)
+        if found is None:
+            return None
         views = [node_view(item) for item in found if not _is_tainted(item)]
         return tuple(view for view in views if usable(view))
 

@@ -90,14 +90,11 @@ def select_runs_with_traces(options: argparse.Namespace) -> tuple[Sequence[RunRe
     objects, namespace = read_objects(options, options.name)
     selected = _select(options, objects, namespace)
     traces = objects.traces
-    traced = [result for run in selected for result in run.results if _has_traces(result)]
+    every = (result for run in selected for result in run.results)
+    traced = [result for result in every if kind_of(result.spec.benchmark.kind).measures.has_traces(result)]
     if traced and not options.source:
         traces = run_with_cluster(options, lambda cluster: cluster.traces(traced))
     return selected, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
-
-
-def _has_traces(result: BenchmarkResult) -> bool:
-    return kind_of(result.spec.benchmark.kind).measures.has_traces(result)
 
 
 def _select(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:

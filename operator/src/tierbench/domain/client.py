@@ -203,7 +203,11 @@ def follow_client(client: Client) -> ClientExit | Problem | float:
     client_exit = _exit(client)
     if client_exit is not None:
         return _LOG_SECONDS if _others_measure(client) else client_exit
-    problems = (_job_problem(client, job) if pod is None else _pod_problem(client, pod) for job, pod in client.newest)
+    rejected = client.run.observed.rejected_pods
+    problems = (
+        persistent_problem(client.run, rejected.get(job.name)) if pod is None else _pod_problem(client, pod)
+        for job, pod in client.newest
+    )
     stuck = next((found for found in problems if found is not None), None)
     seconds = _TRIAL_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
     return seconds if stuck is None else stuck
@@ -253,10 +257,6 @@ def _others_measure(client: Client) -> bool:
     pods = (pod for _, pod in client.newest if pod is not None and pod.terminated is None and not pod.deleting)
     outputs = (client.log(pod).output for pod in pods)
     return any(output.begun > len(output.printed) for output in outputs)
-
-
-def _job_problem(client: Client, job: JobView) -> Problem | None:
-    return persistent_problem(client.run, client.run.observed.rejected_pods.get(job.name))
 
 
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:

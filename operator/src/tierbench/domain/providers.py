@@ -1,9 +1,9 @@
 """The providers of servers: what each one checks, creates, waits for and deletes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Protocol
 
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
@@ -19,16 +19,19 @@ from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, ServerPlacement
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
 
-class Provider(Protocol):
-    """Brings servers up and takes them down. Each server has a pod of tierbench: the server itself, or its agent."""
+class Provider(ABC):
+    """Brings servers up and takes them down. Each server has a pod of tierbench: the server itself, or its agent.
 
-    @property
-    def api(self) -> ProviderApi | None:
-        """The API of the other operator whose objects have to be observed, if there is one."""
+    `api` is the API of the other operator whose objects have to be observed, if there is one.
+    """
+
+    api: ProviderApi | None = None
 
     def check(self, run: Run, instance: ServerInstance) -> Problem | None:
         """Returns why this provider cannot bring the server up, before it creates anything."""
+        return None
 
+    @abstractmethod
     def ensure(
         self,
         run: Run,
@@ -43,18 +46,18 @@ class Provider(Protocol):
     def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
         """Whether objects of servers that are not in `keep` exist that have to be gone before the next server
         starts."""
+        return False
 
+    @abstractmethod
     def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
         """Returns the next actions that remove the servers that are not in `keep`."""
 
 
-class StandaloneProvider:
-    """Runs each server as one pod of tierbench. It runs the agents of external servers in the same way."""
+class StandaloneProvider(Provider):
+    """Runs each server as one pod of tierbench. It runs the agents of external servers in the same way.
 
-    api = None
-
-    def check(self, run: Run, instance: ServerInstance) -> Problem | None:
-        """Returns None: every problem of a pod shows when it starts."""
+    Every problem of a pod shows when it starts. The next server starts while the pod of the previous one terminates.
+    """
 
     def ensure(
         self,
@@ -70,7 +73,8 @@ class StandaloneProvider:
         pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == instance.name), None)
         if pod is None or cleanup or not complete:
             return _create(run, workload, instance, current, cleanup)
-        if pod.layout != LAYOUT and not _is_measured(run):
+        is_measured = any(not job.finished and not job.deleting for job in run.observed.jobs)
+        if pod.layout != LAYOUT and not is_measured:
             return _replace(run, pod, current)
         problem = _problem(run, pod, instance)
         if problem is not None:
@@ -86,10 +90,6 @@ class StandaloneProvider:
             )
         return RunningServer(instance, pod.pod_ip, pod.host_ip, services.get(instance.name, {}), agent)
 
-    def has_leftovers(self, owned: ClusterState, keep: Sequence[ServerInstance]) -> bool:
-        """Returns False: the next server starts while the pod of the previous one terminates."""
-        return False
-
     def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
         """Deletes pods; if no server is kept, also servers of which only the Services exist."""
         names = {pod.name for pod in owned.pods if pod.role == ROLE_SERVER and not pod.deleting}
@@ -97,11 +97,6 @@ class StandaloneProvider:
             names |= {name.removesuffix("-agent") for name in owned.services}
         names -= {instance.name for instance in keep}
         return tuple(DeleteServer(name) for name in sorted(names))
-
-
-def _is_measured(run: Run) -> bool:
-    """Whether a client that was started with a server of an earlier version still runs."""
-    return any(not job.finished and not job.deleting for job in run.observed.jobs)
 
 
 def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:

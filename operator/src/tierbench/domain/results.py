@@ -132,7 +132,8 @@ class ResultStore(Generic[Kept]):
         return _ended_uid(known) != _ended_uid(None if entry is None else entry.metadata)
 
     def _compress(self, raw: Raw) -> bytes:
-        return self._compressor.compress(_without_managed_fields(raw))
+        metadata = {name: part for name, part in raw["metadata"].items() if name != "managedFields"}
+        return self._compressor.compress({**raw, "metadata": metadata})
 
     def _metadata(self, name: Name) -> ResultMetadata | None:
         key = self._key_of.get(name)
@@ -211,10 +212,6 @@ class ResultStore(Generic[Kept]):
             extra = {"kind": BenchmarkResult.KIND.kind, "object": name, "error": str(error)}
             _logger.warning("ignoring invalid object", extra=extra)
             return None if metadata is None else _Entry(metadata, self._compress(raw), None)
-
-
-def _without_managed_fields(raw: Raw) -> Raw:
-    return {**raw, "metadata": {name: part for name, part in raw["metadata"].items() if name != "managedFields"}}
 
 
 def _benchmark_of(raw: Raw) -> BenchmarkKey:

@@ -63,9 +63,9 @@ class ServerInstance:
     """A server on its node in one run.
 
     `name` is the name of its pod and its Service, `attached` that of objects that only they use. `slot` is the number
-    of its placement. `measured` are all nodes that the run measures on. `api_version` is that of another operator that
-    deploys the server. `refined_levels` replace the levels of the spec that the server is prepared for. `free_bytes` of
-    the node's disk stay free.
+    of its placement. `measured_nodes` are all nodes that the run measures on. `api_version` is that of another operator
+    that deploys the server. `refined_levels` replace the levels of the spec that the server is prepared for.
+    `free_bytes` of the node's disk stay free.
     """
 
     name: str

@@ -10,7 +10,7 @@ from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
 from tierbench.domain.actions import Action, Decision, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.observed import ClusterState, is_unreachable
-from tierbench.domain.providers import STANDALONE_PROVIDER
+from tierbench.domain.providers import STANDALONE_PROVIDER, Provider
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
@@ -113,7 +113,7 @@ STRIMZI_API: Final = ProviderApi(
 )
 
 
-class StrimziProvider:
+class StrimziProvider(Provider):
     """Asks Strimzi for a Kafka, next to the agent of tierbench."""
 
     api = STRIMZI_API
