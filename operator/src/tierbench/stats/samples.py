@@ -131,3 +131,13 @@ def jain_index(rates: Sequence[float]) -> float:
     if not squares:
         raise ValueError("all rates are 0")
     return sum(rates) ** 2 / (len(rates) * squares)
+
+
+def ratio(part: float | None, whole: float | None) -> float | None:
+    """Returns a part divided by its whole, or None if one of them is not known or the whole is 0."""
+    return part / whole if whole and part is not None else None
+
+
+def parts_per_million(part: float | None, whole: float | None) -> float | None:
+    """Returns a ratio in parts per million."""
+    return None if part is None else ratio(1e6 * part, whole)

@@ -8,7 +8,7 @@ from tierbench.api.contract import Outcome, PairShares, ServerSample, TrialLine
 from tierbench.api.measurements import Exchange, ExchangeErrors
 from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultStatus, ResultTrial, Spread
 from tierbench.results.quantities import spread_of
-from tierbench.stats.samples import jain_index
+from tierbench.stats.samples import jain_index, parts_per_million, ratio
 
 _SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
@@ -80,16 +80,16 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         **_times("acknowledge", trial.acknowledge),
         "durationNanoseconds": trial.duration_nanoseconds,
         "sessionNanoseconds": exchange.session_nanoseconds,
-        "throughputMessagesPerSecond": _rate(messages, seconds),
-        "throughputBytesPerSecond": _rate(payload, seconds),
+        "throughputMessagesPerSecond": ratio(messages, seconds),
+        "throughputBytesPerSecond": ratio(payload, seconds),
         "wireBytes": wire,
-        "wireThroughputBytesPerSecond": _rate(wire, session),
-        "wireBytesPerMessage": _mean(exchange.load_bytes, exchange.sent) if exchange.connections else None,
-        "wirePacketsPerMessagePartsPerMillion": _share(exchange.load_packets, exchange.sent)
+        "wireThroughputBytesPerSecond": ratio(wire, session),
+        "wireBytesPerMessage": ratio(exchange.load_bytes, exchange.sent) if exchange.connections else None,
+        "wirePacketsPerMessagePartsPerMillion": parts_per_million(exchange.load_packets, exchange.sent)
         if exchange.connections
         else None,
-        "setupBytes": _mean(exchange.setup_bytes, exchange.connections),
-        "setupPackets": _mean(exchange.setup_packets, exchange.connections),
+        "setupBytes": ratio(exchange.setup_bytes, exchange.connections),
+        "setupPackets": ratio(exchange.setup_packets, exchange.connections),
         "pairFairnessPartsPerMillion": trial.pair_fairness_parts_per_million,
         "lost": None if alone else exchange.lost,
         "retries": exchange.retried,
@@ -99,13 +99,11 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         "encryptNanoseconds": exchange.encrypt_nanoseconds,
         "decryptNanoseconds": None if alone else exchange.decrypt_nanoseconds,
         "decompressNanoseconds": None if alone else exchange.decompress_nanoseconds,
-        "batchMessages": _mean(exchange.sent, exchange.batches),
-        "batchBytes": _mean(exchange.batch_bytes, exchange.batches),
-        "encodedPartsPerMillion": _share(exchange.encoded_bytes, exchange.sent_bytes),
-        "clientCpuPartsPerMillion": _share(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
-        "brokerCpuPartsPerMillion": None
-        if sample.process_cpu_nanoseconds is None
-        else _share(sample.process_cpu_nanoseconds, trial.duration_nanoseconds),
+        "batchMessages": ratio(exchange.sent, exchange.batches),
+        "batchBytes": ratio(exchange.batch_bytes, exchange.batches),
+        "encodedPartsPerMillion": parts_per_million(exchange.encoded_bytes, exchange.sent_bytes),
+        "clientCpuPartsPerMillion": parts_per_million(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
+        "brokerCpuPartsPerMillion": parts_per_million(sample.process_cpu_nanoseconds, trial.duration_nanoseconds),
         "serverCpuPartsPerMillion": sample.cpu_parts_per_million,
         "tcpRetransmits": sample.tcp_retransmits,
         "clientTcpRetransmits": exchange.tcp_retransmits,
@@ -117,18 +115,6 @@ def _times(name: str, spread: Spread | None) -> dict[str, float | None]:
         return {}
     each = {"": spread.mean, "P50": spread.p50, "P90": spread.p90, "P99": spread.p99}
     return {f"{name}{which}Nanoseconds": value for which, value in each.items()}
-
-
-def _rate(number: int | None, seconds: float) -> float | None:
-    return number / seconds if number is not None and seconds else None
-
-
-def _mean(total: int | None, number: int) -> float | None:
-    return total / number if total is not None and number else None
-
-
-def _share(part: int, whole: int) -> float | None:
-    return 1e6 * part / whole if whole else None
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:

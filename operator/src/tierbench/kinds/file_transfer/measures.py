@@ -8,6 +8,7 @@ from tierbench.api.contract import Outcome, ServerSample
 from tierbench.api.measurements import Transfer
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial
+from tierbench.stats.samples import parts_per_million, ratio
 
 MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN
@@ -33,15 +34,14 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
     transfer, sample = trial.transfer, trial.server or _NO_SAMPLE
     if transfer is None:
         return {}
-    seconds = trial.duration_nanoseconds / 1e9
     return {
         "durationNanoseconds": trial.duration_nanoseconds,
-        "throughputBytesPerSecond": transfer.bytes / seconds if seconds else None,
+        "throughputBytesPerSecond": ratio(transfer.bytes, trial.duration_nanoseconds / 1e9),
         "lookupNanoseconds": transfer.dns_nanoseconds or None,
         "firstByteNanoseconds": transfer.first_byte_nanoseconds,
         "connectNanoseconds": transfer.connect_nanoseconds,
         "retries": transfer.retries,
-        "clientCpuPartsPerMillion": _share(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
+        "clientCpuPartsPerMillion": parts_per_million(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
         "serverCpuPartsPerMillion": sample.cpu_parts_per_million,
         "serverIoWaitPartsPerMillion": sample.io_wait_parts_per_million,
         "serverIoPressurePartsPerMillion": sample.io_pressure_parts_per_million,
@@ -50,10 +50,6 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         "tcpRetransmits": sample.tcp_retransmits,
         "tcpRoundTripNanoseconds": sample.round_trip_nanoseconds,
     }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return 1e6 * part / whole if whole else None
 
 
 def _file_size(spec: ResultSpec) -> int:

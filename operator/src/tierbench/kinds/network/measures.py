@@ -12,7 +12,7 @@ from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Netwo
 from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
 from tierbench.results.quantities import spread_of
 from tierbench.results.units import show
-from tierbench.stats.samples import jain_index
+from tierbench.stats.samples import jain_index, parts_per_million
 
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)
@@ -68,12 +68,12 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         **_each_client(network.shares),
         "retransmits": _sum(flow.retransmits for flow in flows),
         **_states([flow.tcp for flow in flows if flow.tcp is not None]),
-        "lostPartsPerMillion": _share(_sum(f.lost_packets for f in flows), _sum(f.packets for f in flows)),
+        "lostPartsPerMillion": parts_per_million(_sum(f.lost_packets for f in flows), _sum(f.packets for f in flows)),
         "outOfOrderPackets": _sum(flow.out_of_order_packets for flow in flows),
         "jitterNanoseconds": _mean(flow.jitter_nanoseconds for flow in flows),
         **_echoes(network.ping or Echoes(), trial),
-        "clientCpuPartsPerMillion": _share(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
-        "iperf3CpuPartsPerMillion": _share(sample.process_cpu_nanoseconds, trial.duration_nanoseconds),
+        "clientCpuPartsPerMillion": parts_per_million(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
+        "iperf3CpuPartsPerMillion": parts_per_million(sample.process_cpu_nanoseconds, trial.duration_nanoseconds),
         "serverCpuPartsPerMillion": sample.cpu_parts_per_million,
         "tcpRoundTripNanoseconds": sample.round_trip_nanoseconds,
     }
@@ -114,7 +114,7 @@ def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:
         "pingP50Nanoseconds": None if spread is None else spread.p50,
         "pingP90Nanoseconds": None if spread is None else spread.p90,
         "pingP99Nanoseconds": None if spread is None else spread.p99,
-        "pingLostPartsPerMillion": _share(echoes.sent - echoes.received, echoes.sent),
+        "pingLostPartsPerMillion": parts_per_million(echoes.sent - echoes.received, echoes.sent),
     }
 
 
@@ -126,10 +126,6 @@ def _sum(values: Iterable[int | None]) -> int | None:
 def _mean(values: Iterable[int | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fmean(known) if known else None
-
-
-def _share(part: int | None, whole: int | None) -> float | None:
-    return 1e6 * part / whole if whole and part is not None else None
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
