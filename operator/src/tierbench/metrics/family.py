@@ -53,6 +53,11 @@ def gauge(name: str, text: str) -> Family:
     return Family(name, "gauge", text)
 
 
+def gauges(prefix: str) -> Callable[[str, str], Family]:
+    """Returns a function like `gauge`, which puts a prefix before each name."""
+    return lambda name, text: gauge(f"{prefix}_{name}", text)
+
+
 def histogram(name: str, text: str, exponents: range) -> Histogram:
     """Returns a family of histograms. The bounds are 2 to the power of each exponent, in seconds."""
     return Histogram(name, "histogram", text, exponents)

@@ -6,7 +6,7 @@ from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.metrics.family import Samples, gauge, histogram
+from tierbench.metrics.family import Samples, gauges, histogram
 from tierbench.stats.histogram import count_up_to
 
 FACTORS: Final = (
@@ -39,6 +39,7 @@ PARAMETERS: Final = (
 )
 
 PREFIX: Final = "tierbench_broker"
+_gauge: Final = gauges(PREFIX)
 
 ROUND_TRIP: Final = histogram(
     f"{PREFIX}_round_trip_seconds",
@@ -46,85 +47,74 @@ ROUND_TRIP: Final = histogram(
     range(-14, 7),  # 61 µs to 64 s
 )
 MEANS: Final = {
-    "roundTripNanoseconds": gauge(
-        f"{PREFIX}_round_trip_mean_seconds",
-        "From a message's intended send time to its arrival, mean of the good trials.",
+    "roundTripNanoseconds": _gauge(
+        "round_trip_mean_seconds", "From a message's intended send time to its arrival, mean of the good trials."
     ),
-    "throughputMessagesPerSecond": gauge(
-        f"{PREFIX}_throughput_messages_per_second", "Messages received per second, mean of the good trials."
+    "throughputMessagesPerSecond": _gauge(
+        "throughput_messages_per_second", "Messages received per second, mean of the good trials."
     ),
-    "throughputBytesPerSecond": gauge(
-        f"{PREFIX}_throughput_bytes_per_second",
+    "throughputBytesPerSecond": _gauge(
+        "throughput_bytes_per_second",
         "Payload received per second, before compression and encryption, mean of the good trials.",
     ),
-    "wireBytes": gauge(
-        f"{PREFIX}_wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."
-    ),
-    "wireThroughputBytesPerSecond": gauge(
-        f"{PREFIX}_wire_throughput_bytes_per_second",
+    "wireBytes": _gauge("wire_bytes", "Bytes on the wire of all connections in a trial, in both directions, mean."),
+    "wireThroughputBytesPerSecond": _gauge(
+        "wire_throughput_bytes_per_second",
         "Bytes on the wire per second of the whole session, including connecting, mean.",
     ),
-    "wireBytesPerMessage": gauge(
-        f"{PREFIX}_wire_bytes_per_message",
+    "wireBytesPerMessage": _gauge(
+        "wire_bytes_per_message",
         "Bytes on the wire per message, with acknowledgements and headers, in both directions and on both legs, mean.",
     ),
-    "wirePacketsPerMessagePartsPerMillion": gauge(
-        f"{PREFIX}_wire_packets_per_message",
+    "wirePacketsPerMessagePartsPerMillion": _gauge(
+        "wire_packets_per_message",
         "TCP segments per message, with acknowledgements, in both directions and on both legs, mean.",
     ),
-    "setupBytes": gauge(
-        f"{PREFIX}_setup_bytes",
+    "setupBytes": _gauge(
+        "setup_bytes",
         "Bytes on the wire, in both directions, of TCP, TLS, login and subscription of a connection, mean.",
     ),
-    "setupPackets": gauge(
-        f"{PREFIX}_setup_packets",
-        "TCP segments, in both directions, of TCP, TLS, login and subscription of a connection, mean.",
+    "setupPackets": _gauge(
+        "setup_packets", "TCP segments, in both directions, of TCP, TLS, login and subscription of a connection, mean."
     ),
-    "pairFairnessPartsPerMillion": gauge(
-        f"{PREFIX}_fairness_ratio",
+    "pairFairnessPartsPerMillion": _gauge(
+        "fairness_ratio",
         "Jain's index of what each pair received: 1 if all got the same, 1/n if one of n got everything, mean.",
     ),
-    "connectNanoseconds": gauge(
-        f"{PREFIX}_connect_seconds", "From the start of a connection until the broker accepts it, without TLS, mean."
+    "connectNanoseconds": _gauge(
+        "connect_seconds", "From the start of a connection until the broker accepts it, without TLS, mean."
     ),
-    "tlsNanoseconds": gauge(
-        f"{PREFIX}_tls_handshake_seconds", "TLS handshake of a connection, mean; absent without TLS."
+    "tlsNanoseconds": _gauge("tls_handshake_seconds", "TLS handshake of a connection, mean; absent without TLS."),
+    "batchMessages": _gauge("batch_messages", "Messages per batch, mean; only for brokers with batches."),
+    "batchBytes": _gauge("batch_bytes", "Bytes per batch after the broker's own codec, mean."),
+    "encodedPartsPerMillion": _gauge(
+        "encoded_ratio", "Payload after compression and encryption, as a share of the payload before, mean."
     ),
-    "batchMessages": gauge(f"{PREFIX}_batch_messages", "Messages per batch, mean; only for brokers with batches."),
-    "batchBytes": gauge(f"{PREFIX}_batch_bytes", "Bytes per batch after the broker's own codec, mean."),
-    "encodedPartsPerMillion": gauge(
-        f"{PREFIX}_encoded_ratio", "Payload after compression and encryption, as a share of the payload before, mean."
-    ),
-    "brokerCpuPartsPerMillion": gauge(
-        f"{PREFIX}_cpu_ratio", "CPU of the broker's process, as a share of one core, mean."
-    ),
+    "brokerCpuPartsPerMillion": _gauge("cpu_ratio", "CPU of the broker's process, as a share of one core, mean."),
 }
 _CODECS: Final = {
-    "compress": (
-        gauge(f"{PREFIX}_compress_seconds", "Time to compress a sent message, mean of the good trials."),
-        "sent",
-    ),
-    "encrypt": (gauge(f"{PREFIX}_encrypt_seconds", "Time to encrypt a sent message, mean."), "sent"),
-    "decrypt": (gauge(f"{PREFIX}_decrypt_seconds", "Time to decrypt a received message, mean."), "received"),
-    "decompress": (gauge(f"{PREFIX}_decompress_seconds", "Time to decompress a received message, mean."), "received"),
+    "compress": (_gauge("compress_seconds", "Time to compress a sent message, mean of the good trials."), "sent"),
+    "encrypt": (_gauge("encrypt_seconds", "Time to encrypt a sent message, mean."), "sent"),
+    "decrypt": (_gauge("decrypt_seconds", "Time to decrypt a received message, mean."), "received"),
+    "decompress": (_gauge("decompress_seconds", "Time to decompress a received message, mean."), "received"),
 }
-ACKNOWLEDGE: Final = gauge(
-    f"{PREFIX}_acknowledge_mean_seconds",
+ACKNOWLEDGE: Final = _gauge(
+    "acknowledge_mean_seconds",
     "From sending a message to the broker's acknowledgement, mean of the good trials; absent with AtMostOnce.",
 )
 _COUNTS: Final = {
-    "sent": gauge(f"{PREFIX}_messages_sent", "Messages sent in all counted trials."),
-    "received": gauge(f"{PREFIX}_messages_received", "Sent messages that were received."),
-    "lost": gauge(f"{PREFIX}_messages_lost", "Sent messages that were not received."),
-    "acknowledged_lost": gauge(
-        f"{PREFIX}_messages_acknowledged_lost", "Messages that the broker acknowledged and that never arrived."
+    "sent": _gauge("messages_sent", "Messages sent in all counted trials."),
+    "received": _gauge("messages_received", "Sent messages that were received."),
+    "lost": _gauge("messages_lost", "Sent messages that were not received."),
+    "acknowledged_lost": _gauge(
+        "messages_acknowledged_lost", "Messages that the broker acknowledged and that never arrived."
     ),
-    "duplicated": gauge(f"{PREFIX}_messages_duplicated", "Duplicate messages that were received."),
-    "late_sends": gauge(f"{PREFIX}_messages_late", "Messages sent later than intended."),
-    "reconnects": gauge(f"{PREFIX}_reconnects", "Reconnects in all counted trials."),
+    "duplicated": _gauge("messages_duplicated", "Duplicate messages that were received."),
+    "late_sends": _gauge("messages_late", "Messages sent later than intended."),
+    "reconnects": _gauge("reconnects", "Reconnects in all counted trials."),
 }
-RETRIED: Final = gauge(f"{PREFIX}_messages_retried", "Messages that were sent again in all counted trials.")
-ERRORS: Final = gauge(f"{PREFIX}_errors", "Errors of publishers and subscribers in all counted trials.")
+RETRIED: Final = _gauge("messages_retried", "Messages that were sent again in all counted trials.")
+ERRORS: Final = _gauge("errors", "Errors of publishers and subscribers in all counted trials.")
 
 
 def add(samples: Samples, result: BenchmarkResult) -> None:

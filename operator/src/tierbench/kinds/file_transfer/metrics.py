@@ -8,47 +8,45 @@ from typing import Final
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
 from tierbench.kinds.file_transfer.measures import io_bound
-from tierbench.metrics.family import Samples, gauge, histogram
+from tierbench.metrics.family import Samples, gauges, histogram
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
 
 PREFIX: Final = "tierbench_file_transfer"
+_gauge: Final = gauges(PREFIX)
 
 DURATION: Final = histogram(
     f"{PREFIX}_duration_seconds",
     "Time of a trial, including stalls and retries, of the good trials.",
     range(-7, 12),  # 7.8 ms to 34 min, all in whole nanoseconds, so counts are exact
 )
-DURATION_STDDEV: Final = gauge(
-    f"{PREFIX}_duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
+DURATION_STDDEV: Final = _gauge(
+    "duration_stddev_seconds", "Time of a trial, standard deviation of the sample of good trials."
 )
 MEANS: Final = {
-    "durationNanoseconds": gauge(
-        f"{PREFIX}_duration_mean_seconds", "Time of a trial, including stalls and retries, mean of the good trials."
+    "durationNanoseconds": _gauge(
+        "duration_mean_seconds", "Time of a trial, including stalls and retries, mean of the good trials."
     ),
-    "throughputBytesPerSecond": gauge(
-        f"{PREFIX}_throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
+    "throughputBytesPerSecond": _gauge(
+        "throughput_bytes_per_second", "Content per second of a trial, mean of the good trials."
     ),
-    "lookupNanoseconds": gauge(
-        f"{PREFIX}_lookup_seconds",
+    "lookupNanoseconds": _gauge(
+        "lookup_seconds",
         "Lookup of the server's name before the time of a trial starts, mean of the good trials; absent for IP "
         "addresses.",
     ),
 }
-RETRIES_BY_CAUSE: Final = gauge(f"{PREFIX}_retries_by_cause", "Retries of all counted trials by cause.")
+RETRIES_BY_CAUSE: Final = _gauge("retries_by_cause", "Retries of all counted trials by cause.")
 _COUNTS: Final = {
-    "retries": gauge(f"{PREFIX}_retries", "Retries of all counted trials."),
-    "errors": gauge(f"{PREFIX}_errors", "Downloads of all counted trials that ended without all bytes."),
-    "completed": gauge(f"{PREFIX}_trials_completed", "Counted trials that ended with all bytes."),
-    "failed": gauge(f"{PREFIX}_trials_failed", "Counted trials that failed."),
+    "retries": _gauge("retries", "Retries of all counted trials."),
+    "errors": _gauge("errors", "Downloads of all counted trials that ended without all bytes."),
+    "completed": _gauge("trials_completed", "Counted trials that ended with all bytes."),
+    "failed": _gauge("trials_failed", "Counted trials that failed."),
 }
-IO_BOUND_TRIALS: Final = gauge(
-    f"{PREFIX}_io_bound_trials", "Good trials with evidence that they waited for the server's disk."
-)
-IO_BOUND_MEAN: Final = gauge(
-    f"{PREFIX}_io_bound_duration_mean_seconds",
-    "Time of the trials with evidence that they waited for the server's disk, mean.",
+IO_BOUND_TRIALS: Final = _gauge("io_bound_trials", "Good trials with evidence that they waited for the server's disk.")
+IO_BOUND_MEAN: Final = _gauge(
+    "io_bound_duration_mean_seconds", "Time of the trials with evidence that they waited for the server's disk, mean."
 )
 
 

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.metrics.family import Samples, gauge, histogram
+from tierbench.metrics.family import Samples, gauges, histogram
 from tierbench.stats.histogram import count_up_to
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
@@ -18,6 +18,7 @@ PARAMETERS: Final = (
 )
 
 PREFIX: Final = "tierbench_network"
+_gauge: Final = gauges(PREFIX)
 
 PING: Final = histogram(
     f"{PREFIX}_ping_seconds",
@@ -25,59 +26,48 @@ PING: Final = histogram(
     range(-14, 5),  # 61 µs to 16 s
 )
 UNTRIMMED: Final = {
-    "throughputBitsPerSecond": gauge(
-        f"{PREFIX}_untrimmed_throughput_bits_per_second",
+    "throughputBitsPerSecond": _gauge(
+        "untrimmed_throughput_bits_per_second",
         "Payload per second that receivers got, mean of all good trials, if some were trimmed.",
     )
 }
-CLIENT: Final = gauge(
-    f"{PREFIX}_client_throughput_bits_per_second",
+CLIENT: Final = _gauge(
+    "client_throughput_bits_per_second",
     "Payload per second that one of several clients got that measured at the same time, mean.",
 )
 MEANS: Final = {
-    "throughputBitsPerSecond": gauge(
-        f"{PREFIX}_throughput_bits_per_second",
-        "Payload per second that receivers got, in both directions together, mean.",
+    "throughputBitsPerSecond": _gauge(
+        "throughput_bits_per_second", "Payload per second that receivers got, in both directions together, mean."
     ),
-    "sentBitsPerSecond": gauge(
-        f"{PREFIX}_sent_bits_per_second", "Payload per second that senders sent, in both directions together, mean."
+    "sentBitsPerSecond": _gauge(
+        "sent_bits_per_second", "Payload per second that senders sent, in both directions together, mean."
     ),
-    "uploadBitsPerSecond": gauge(
-        f"{PREFIX}_upload_bits_per_second",
-        "Payload per second from client to server, if both directions were used, mean.",
+    "uploadBitsPerSecond": _gauge(
+        "upload_bits_per_second", "Payload per second from client to server, if both directions were used, mean."
     ),
-    "downloadBitsPerSecond": gauge(
-        f"{PREFIX}_download_bits_per_second",
-        "Payload per second from server to client, if both directions were used, mean.",
+    "downloadBitsPerSecond": _gauge(
+        "download_bits_per_second", "Payload per second from server to client, if both directions were used, mean."
     ),
-    "fairnessPartsPerMillion": gauge(
-        f"{PREFIX}_fairness_ratio",
+    "fairnessPartsPerMillion": _gauge(
+        "fairness_ratio",
         "Jain's index of simultaneous clients: 1 if all got the same, 1/n if one of n got everything, mean.",
     ),
-    "retransmits": gauge(f"{PREFIX}_tcp_retransmits", "TCP segments that senders retransmitted in a trial, mean."),
-    "tcpNotOpenPartsPerMillion": gauge(
-        f"{PREFIX}_tcp_not_open_ratio",
+    "retransmits": _gauge("tcp_retransmits", "TCP segments that senders retransmitted in a trial, mean."),
+    "tcpNotOpenPartsPerMillion": _gauge(
+        "tcp_not_open_ratio",
         "Share of samples in which TCP's congestion state was not Open, because of losses or a slowdown, mean.",
     ),
-    "lostPartsPerMillion": gauge(f"{PREFIX}_udp_lost_ratio", "Share of UDP packets that were lost, mean."),
-    "jitterNanoseconds": gauge(
-        f"{PREFIX}_udp_jitter_seconds", "Deviation of the transit time of UDP packets (RFC 3550), mean."
+    "lostPartsPerMillion": _gauge("udp_lost_ratio", "Share of UDP packets that were lost, mean."),
+    "jitterNanoseconds": _gauge("udp_jitter_seconds", "Deviation of the transit time of UDP packets (RFC 3550), mean."),
+    "pingNanoseconds": _gauge("ping_mean_seconds", "Round trip of echo requests, mean."),
+    "pingMinimumNanoseconds": _gauge("ping_minimum_seconds", "Shortest round trip of a trial's echo requests, mean."),
+    "pingMaximumNanoseconds": _gauge("ping_maximum_seconds", "Longest round trip of a trial's echo requests, mean."),
+    "pingStandardDeviationNanoseconds": _gauge(
+        "ping_stddev_seconds", "Standard deviation of a trial's echo requests, mean."
     ),
-    "pingNanoseconds": gauge(f"{PREFIX}_ping_mean_seconds", "Round trip of echo requests, mean."),
-    "pingMinimumNanoseconds": gauge(
-        f"{PREFIX}_ping_minimum_seconds", "Shortest round trip of a trial's echo requests, mean."
-    ),
-    "pingMaximumNanoseconds": gauge(
-        f"{PREFIX}_ping_maximum_seconds", "Longest round trip of a trial's echo requests, mean."
-    ),
-    "pingStandardDeviationNanoseconds": gauge(
-        f"{PREFIX}_ping_stddev_seconds", "Standard deviation of a trial's echo requests, mean."
-    ),
-    "pingLostPartsPerMillion": gauge(
-        f"{PREFIX}_ping_lost_ratio", "Share of echo requests that were not answered, mean."
-    ),
-    "iperf3CpuPartsPerMillion": gauge(
-        f"{PREFIX}_server_process_cpu_ratio", "CPU of the iperf3 server, as a share of one core, mean."
+    "pingLostPartsPerMillion": _gauge("ping_lost_ratio", "Share of echo requests that were not answered, mean."),
+    "iperf3CpuPartsPerMillion": _gauge(
+        "server_process_cpu_ratio", "CPU of the iperf3 server, as a share of one core, mean."
     ),
 }
 
