@@ -3,8 +3,9 @@
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import isfinite, sqrt
 from typing import Final
@@ -26,9 +27,9 @@ from tierbench.api.result import (
 from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.results.aggregate import display, summarize
 from tierbench.results.export import DEVIATION, TRIALS
-from tierbench.results.quantities import GivenTrial, quantity_names
+from tierbench.results.quantities import GivenTrial, quantity_names, statistic
 from tierbench.results.units import is_size
-from tierbench.stats.samples import mean_interval
+from tierbench.stats.samples import Summary, mean_interval
 
 UNKNOWN_CLASS: Final = "unknown"
 """The node class of a side for which a table has no class."""
@@ -36,6 +37,7 @@ _PLACE_COLUMNS: Final = (
     "namespace", "kind", "benchmark", "run", "case", "serverClass", "serverNode", "clientClass", "clientNode",
     "clientAccessNetwork",
 )  # fmt: skip
+_RUN_COLUMNS: Final = _PLACE_COLUMNS[:4]
 _TRIAL_COLUMNS: Final = ("trial", "warmup", "outcome", "failure", "startTime")
 _WHOLE_COLUMNS: Final = frozenset({"run", "case", "trial", TRIALS})
 _WORDS: Final[Mapping[str, tuple[str, ...]]] = {"warmup": ("true", "false"), "outcome": tuple(Outcome)}
@@ -72,41 +74,38 @@ _BARE_MEAN: Final = Note(
 
 @dataclass(frozen=True)
 class _Row:
-    """One line of a table.
-
-    `places` are in the order of _PLACE_COLUMNS. A mean has the trial 0, and 0 trials if their number is not known.
-    `failure` is the reason of a failed trial.
-    """
+    """One line of a table: the texts of its place and of its trial by column, its levels and its quantities."""
 
     line: int
-    places: tuple[str, ...]
-    levels: Mapping[str, str]
-    values: Mapping[str, float]
-    deviations: Mapping[str, float]
-    trial: int
-    trials: int
-    warmup: bool
-    failure: str
-    start_time: str
-
-    def place(self, column: str) -> str:
-        """Returns the cell of one of _PLACE_COLUMNS; empty if the table does not have it."""
-        return self.places[_PLACE_COLUMNS.index(column)]
+    texts: dict[str, str]
+    levels: dict[str, str]
+    values: dict[str, float]
+    deviations: dict[str, float]
 
     @property
-    def run_key(self) -> tuple[str, ...]:
-        """What identifies the run."""
-        return tuple(self.place(column) for column in ("namespace", "kind", "benchmark", "run"))
+    def case(self) -> tuple[object, ...]:
+        """What identifies the case and its nodes."""
+        return (*map(self.texts.get, _PLACE_COLUMNS), *sorted(self.levels.items()))
 
+    @property
+    def trial(self) -> int:
+        """The number of the trial; 0 for a mean."""
+        return int(self.texts.get("trial", 0))
 
-@dataclass(frozen=True)
-class _Cells:
-    """The cells of one line by what they contain."""
+    @property
+    def trials(self) -> int:
+        """The number of trials of a mean; 0 if it is unknown."""
+        return int(self.texts.get(TRIALS, 0))
 
-    places: Mapping[str, str]
-    levels: Mapping[str, str]
-    values: Mapping[str, float]
-    deviations: Mapping[str, float]
+    @property
+    def warmup(self) -> bool:
+        """Whether the trial is a warm-up trial."""
+        return self.texts.get("warmup") == "true"
+
+    @property
+    def failure(self) -> str:
+        """The reason of a failed trial; empty for a good one."""
+        return self.texts.get("failure", "Unknown") if self.texts.get("outcome") == Outcome.FAILED else ""
 
 
 def is_published_mean(result: BenchmarkResult) -> bool:
@@ -131,14 +130,14 @@ def read_csv(text: str, name: str, origin: str) -> list[BenchmarkResult]:
         raise ValueError(f"it has more than {_MAXIMUM_CHARACTERS} characters: split it")
     groups: dict[object, list[_Row]] = {}
     for row in _rows(text, name):
-        group = groups.setdefault((*row.places, tuple(sorted(row.levels.items()))), [])
+        group = groups.setdefault(row.case, [])
         _check_same_case(row, group)
         group.append(row)
-    cases: dict[object, int] = {}
+    cases: Counter[object] = Counter()
     found = []
     for rows in groups.values():
-        run = rows[0].run_key
-        cases[run] = cases.get(run, 0) + 1
+        run = tuple(map(rows[0].texts.get, _RUN_COLUMNS))
+        cases[run] += 1
         found.append(_result(rows, cases[run], origin))
     return found
 
@@ -172,54 +171,33 @@ def _check_columns(columns: list[str]) -> None:
 
 
 def _row(cells: Mapping[str, str], line: int, name: str) -> _Row:
-    found = _sort_cells(cells, line)
-    places, is_mean = found.places, "trial" not in found.places
-    if not found.values and places.get("outcome") != "Failed":
-        known = ", ".join(quantity_columns(places["kind"]))
-        raise ValueError(f"line {line}: no quantity; a {places['kind']} has {known}")
+    kind, is_mean = cells.get("kind", ""), "trial" not in cells
+    row = _Row(line, {"benchmark": name}, {}, {}, {})
+    for column, text in {"kind": kind, **cells}.items():
+        try:
+            _add_cell(row, kind, column, text)
+        except ValueError as error:
+            raise ValueError(f"line {line}, column {column}: {error}") from None
+    if not row.values and not row.failure:
+        raise ValueError(f"line {line}: no quantity; a {kind} has {', '.join(quantity_columns(kind))}")
     for column in cells:
         of_a_mean = column == TRIALS or column.endswith(DEVIATION)
         if (of_a_mean and not is_mean) or (column in _TRIAL_COLUMNS and is_mean):
             raise ValueError(f"line {line}, column {column}: {_WHAT_A_ROW_IS}")
-    derived = kind_of(places["kind"]).measures.derived
-    return _Row(
-        line=line,
-        places=tuple(places.get(column, name if column == "benchmark" else "") for column in _PLACE_COLUMNS),
-        levels=found.levels,
-        values=found.values if is_mean else derived(found.values, found.levels),
-        deviations=found.deviations,
-        trial=int(places.get("trial", 0)),
-        trials=int(places.get(TRIALS, 0)),
-        warmup=places.get("warmup") == "true",
-        failure=places.get("failure", "Unknown") if places.get("outcome") == "Failed" else "",
-        start_time=places.get("startTime", ""),
-    )
+    return row if is_mean else replace(row, values={**kind_of(kind).measures.derived(row.values, row.levels)})
 
 
-def _sort_cells(cells: Mapping[str, str], line: int) -> _Cells:
-    places: dict[str, str] = {}
-    levels: dict[str, str] = {}
-    values: dict[str, float] = {}
-    deviations: dict[str, float] = {}
-    kind = cells.get("kind", "")
-    for column, text in {"kind": kind, **cells}.items():
-        try:
-            if column in {*_PLACE_COLUMNS, *_TRIAL_COLUMNS, TRIALS}:
-                places[column] = _check_place(column, text)
-                continue
-            known = quantity_columns(kind)
-            base = column.removesuffix(DEVIATION)
-            if column in known:
-                quantity, factor = known[column]
-                values[quantity] = _parse_number(text) * factor
-            elif base in known:
-                quantity, factor = known[base]
-                deviations[quantity] = _parse_number(text) * factor
-            elif not is_ignored(column):
-                levels[column] = _check_level(kind, column, text)
-        except ValueError as error:
-            raise ValueError(f"line {line}, column {column}: {error}") from None
-    return _Cells(places, levels, values, deviations)
+def _add_cell(row: _Row, kind: str, column: str, text: str) -> None:
+    if column in {*_PLACE_COLUMNS, *_TRIAL_COLUMNS, TRIALS}:
+        row.texts[column] = _check_text(column, text)
+        return
+    known, base = quantity_columns(kind), column.removesuffix(DEVIATION)
+    if base in known:
+        quantity, factor = known[base]
+        numbers = row.values if base == column else row.deviations
+        numbers[quantity] = _parse_number(text) * factor
+    elif not is_ignored(column):
+        row.levels[column] = _check_level(kind, column, text)
 
 
 @cache
@@ -239,7 +217,7 @@ def is_ignored(column: str) -> bool:
     return column in _SIDE_COLUMNS or column.startswith("preflight")
 
 
-def _check_place(column: str, text: str) -> str:
+def _check_text(column: str, text: str) -> str:
     maximum = _MAXIMUM_TRIAL if column == "trial" else _MAXIMUM_NUMBER
     if column in _WHOLE_COLUMNS and not (text.isdecimal() and 0 < int(text) <= maximum):
         raise ValueError(f"{text!r} is not a number from 1 to {maximum}")
@@ -293,24 +271,24 @@ def _result(rows: Sequence[_Row], case: int, origin: str) -> BenchmarkResult:
     prefix = BENCHMARKS[spec.benchmark.kind].PREFIX
     metadata = {
         "name": f"{prefix}-{spec.benchmark.name}-r{spec.run}-c{spec.case:03d}",
-        "namespace": rows[0].place("namespace") or None,
+        "namespace": rows[0].texts.get("namespace"),
         "uid": origin,
     }
     return BenchmarkResult.model_validate({"metadata": metadata, "spec": spec, "status": status})
 
 
 def _spec(rows: Sequence[_Row], case: int) -> ResultSpec:
-    first = rows[0]
+    first, texts = rows[0], rows[0].texts
     return ResultSpec(
-        benchmark=BenchmarkReference(kind=first.place("kind"), name=first.place("benchmark")),
-        run=int(first.place("run") or 1),
-        case=int(first.place("case") or case),
-        levels=dict(first.levels),
-        server=NodeFacts(node_class=first.place("serverClass") or UNKNOWN_CLASS, node=first.place("serverNode")),
+        benchmark=BenchmarkReference(kind=texts["kind"], name=texts["benchmark"]),
+        run=int(texts.get("run", 1)),
+        case=int(texts.get("case", case)),
+        levels=first.levels,
+        server=NodeFacts(node_class=texts.get("serverClass", UNKNOWN_CLASS), node=texts.get("serverNode", "")),
         client=NodeFacts(
-            node_class=first.place("clientClass") or UNKNOWN_CLASS,
-            node=first.place("clientNode"),
-            access_network=first.place("clientAccessNetwork"),
+            node_class=texts.get("clientClass", UNKNOWN_CLASS),
+            node=texts.get("clientNode", ""),
+            access_network=texts.get("clientAccessNetwork", ""),
         ),
         trials=max(1, sum(not row.warmup for row in rows) if first.trial else first.trials),
         warmup=sum(row.warmup for row in rows),
@@ -333,7 +311,7 @@ def _trial(row: _Row) -> GivenTrial:
         warmup=row.warmup,
         outcome=Outcome.COMPLETED if failure is None else Outcome.FAILED,
         failure=failure,
-        start_time=row.start_time,
+        start_time=row.texts.get("startTime", ""),
         duration_nanoseconds=round(row.values.get("durationNanoseconds", 0)),
         given=row.values,
     )
@@ -360,18 +338,7 @@ def _mean_statistic(mean: float, deviation: float | None, trials: int) -> Statis
     A bare mean counts no trials, so nothing is concluded from it. The mean replaces the percentiles, which are not
     known and which nothing reads.
     """
-    known = deviation is not None and trials >= _FEWEST_FOR_INTERVAL
-    ends = mean_interval(mean, (deviation or 0) / sqrt(trials), trials - 1) if known else None
-    whole = round(mean)
-    return Statistic(
-        count=trials if known else 0,
-        mean=whole,
-        standard_deviation=None if deviation is None else round(deviation),
-        minimum=whole,
-        maximum=whole,
-        p50=whole,
-        p90=whole,
-        p99=whole,
-        confidence_low=None if ends is None else round(ends[0]),
-        confidence_high=None if ends is None else round(ends[1]),
-    )
+    if deviation is None or trials < _FEWEST_FOR_INTERVAL:
+        return statistic(Summary(0, mean, deviation, mean, mean, mean, mean, mean, None, None))
+    low, high = mean_interval(mean, deviation / sqrt(trials), trials - 1)
+    return statistic(Summary(trials, mean, deviation, mean, mean, mean, mean, mean, low, high))
