@@ -14,7 +14,7 @@ from tierbench.results.traces import decode_trace, select_traces
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:
     (one,) = select_traces([traced(1, trace())]).traces
     (connection,) = decode_trace(one)
-    assert (one.trial, one.side, connection.port) == (1, "Client", 5201)
+    assert (one.trial, one.side) == (1, "Client")
     assert connection.milliseconds == (100, 200, 300, 400)
     assert connection.congestion_window_bytes == (14480, 28960, 43440, 57920)
     assert connection.round_trip_microseconds == (250, 500, 750, 1000)

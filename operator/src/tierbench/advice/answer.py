@@ -64,7 +64,7 @@ def _leads(name: str, verdict: LevelVerdict) -> bool:
     """Returns whether an alternative is ahead at a level, or equal to the others that are."""
     if verdict.relation is Relation.EQUAL:
         return verdict.is_comparison and name in verdict.leaders
-    return verdict.is_comparison and verdict.relation is not Relation.UNKNOWN and name == verdict.best
+    return verdict.is_comparison and verdict.relation is not Relation.NOT_KNOWN and name == verdict.best
 
 
 def describe_run(run: RunResults) -> str:
@@ -111,7 +111,7 @@ def _describe_range(found: LevelRange, place: str) -> str:
         return f"{names} are equal within {margin} {place}"
     if found.relation is Relation.AHEAD:
         return f"{names} is ahead {place}, perhaps by less than {margin}"
-    if found.relation is Relation.UNKNOWN:
+    if found.relation is Relation.NOT_KNOWN:
         return f"the difference between {names} is inconclusive {place}"
     return f"{names} is ahead {place}{_describe_margins(found.margins)}"
 
@@ -131,7 +131,7 @@ def short_verdict(verdict: LevelVerdict, quantity: str) -> str:
         return f"only {verdict.best}"
     if verdict.relation is Relation.EQUAL:
         return f"equal: {join_words(verdict.leaders)}"
-    if verdict.relation is Relation.UNKNOWN:
+    if verdict.relation is Relation.NOT_KNOWN:
         return f"inconclusive: {join_words(verdict.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
     perhaps = "perhaps " if verdict.relation is Relation.AHEAD else ""

@@ -10,7 +10,7 @@ from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import FactorialData, Layout
 from tierbench.advice.posterior import Comparison, Pair, Ratio
 from tierbench.advice.workload import Levels, canonical_level
-from tierbench.api.advice_answer import KneeCourse
+from tierbench.api.advice_answer import KneeAt, KneeCourse
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import factor_traits, is_size
 from tierbench.stats.means import Estimate
@@ -187,26 +187,14 @@ def _variation(pairs: Iterable[Sequence[_LogValue]]) -> _Variation:
 
 
 @dataclass(frozen=True)
-class LevelKnee:
-    """The knee at one level of the factor that it depends on. The level is empty if it depends on none.
-
-    No level after `knee` is shown to be better than it by the margin or more.
-    """
-
-    level: str
-    knee: str
-    course: KneeCourse
-
-
-@dataclass(frozen=True)
 class Knee:
-    """The knees of a factor of numbers. `by` and `by_levels` are as in Effect."""
+    """The knees of a factor of numbers, at each level of the factor `by`. `by` and `by_levels` are as in Effect."""
 
     factor: str
     quantity: str
     by: str
     by_levels: tuple[str, ...]
-    level_knees: tuple[LevelKnee, ...]
+    level_knees: tuple[KneeAt, ...]
     one_node: bool
 
 
@@ -233,11 +221,11 @@ def knees(data: FactorialData, factors: Iterable[str], margin: float) -> Iterato
             yield Knee(factor, data.quantity, by, levels, found, any(each.one_node for each in comparisons.values()))
 
 
-def _level_knee(level: str, comparison: Comparison, names: Sequence[str]) -> LevelKnee:
+def _level_knee(level: str, comparison: Comparison, names: Sequence[str]) -> KneeAt:
     for number, name in enumerate(names):
         beyond = names[number + 1 :]
         if not any(comparison.beats(other, name) for other in beyond):
-            return LevelKnee(level, name, _course(comparison, name, beyond))
+            return KneeAt(level=level, knee=name, course=_course(comparison, name, beyond))
     raise AssertionError("there is nothing beyond the last level")
 
 

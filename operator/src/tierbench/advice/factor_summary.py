@@ -20,7 +20,6 @@ from tierbench.api.advice_answer import (
     EffectVerdict,
     FactorEffect,
     FactorKnee,
-    KneeAt,
     KneeCourse,
 )
 from tierbench.api.result import BenchmarkResult
@@ -35,14 +34,6 @@ _PAIR: Final = 2
 _TWICE: Final = 2.0
 """The smallest ratio that is written as a factor, and not as a percentage."""
 _LONGEST: Final = 1024
-_VERDICTS: Final = {
-    Relation.BETTER: EffectVerdict.BETTER,
-    Relation.AHEAD: EffectVerdict.AHEAD,
-    Relation.EQUAL: EffectVerdict.EQUAL,
-    Relation.UNKNOWN: EffectVerdict.NOT_KNOWN,
-    Relation.BEHIND: EffectVerdict.BEHIND,
-    Relation.WORSE: EffectVerdict.WORSE,
-}
 
 
 @dataclass(frozen=True)
@@ -149,7 +140,7 @@ def _full_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
     noun, relation = in_sentence(title(effect.quantity)), group[0].relation
     if relation is Relation.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
-    if relation is Relation.UNKNOWN:
+    if relation is Relation.NOT_KNOWN:
         return f"the difference in {noun} between {effect.second} and {effect.first} is inconclusive"
     if _is_multiple(group):
         return f"{effect.second} has {_multiple(group, '95% CI ')} the {noun} of {effect.first}"
@@ -161,7 +152,7 @@ def _short_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
     relation = group[0].relation
     if relation is Relation.EQUAL:
         return f"they are equal within {percent(effect.margin)}"
-    if relation is Relation.UNKNOWN:
+    if relation is Relation.NOT_KNOWN:
         return "the difference is inconclusive"
     if _is_multiple(group):
         return f"has {_multiple(group)} as much"
@@ -232,7 +223,7 @@ def factor_effects(summary: FactorSummary) -> tuple[FactorEffect, ...]:
             at=tuple(
                 EffectAt(
                     level=each.level,
-                    verdict=_VERDICTS[each.relation],
+                    verdict=EffectVerdict[each.relation.name],
                     ratio_parts_per_million=parts_per_million(each.ratio.value),
                     low_parts_per_million=parts_per_million(each.ratio.low),
                     high_parts_per_million=parts_per_million(each.ratio.high),
@@ -251,7 +242,7 @@ def factor_knees(summary: FactorSummary) -> tuple[FactorKnee, ...]:
             factor=knee.factor,
             by=knee.by,
             statement=knee_statement(knee)[:_LONGEST],
-            at=tuple(KneeAt(level=each.level, knee=each.knee, course=each.course) for each in knee.level_knees),
+            at=knee.level_knees,
         )
         for knee in summary.knees[:MOST_KNEES]
     )

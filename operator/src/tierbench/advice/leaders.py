@@ -38,7 +38,7 @@ class LevelVerdict:
     best: str = ""
     margin: float | None = None
     only_one: bool = False
-    relation: Relation = Relation.UNKNOWN
+    relation: Relation = Relation.NOT_KNOWN
     error_probability: float = 0.0
     one_node: bool = False
     smallest_margin: float = SMALLEST_MARGIN

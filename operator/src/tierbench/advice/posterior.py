@@ -113,8 +113,8 @@ class Comparison:
         found = relation(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
         one, two = self.posteriors[first].cut_short, self.posteriors[second].cut_short
         if (one and found in {Relation.BETTER, Relation.AHEAD}) or (two and found in {Relation.WORSE, Relation.BEHIND}):
-            return Relation.UNKNOWN
-        return Relation.UNKNOWN if found is Relation.EQUAL and (one or two) else found
+            return Relation.NOT_KNOWN
+        return Relation.NOT_KNOWN if found is Relation.EQUAL and (one or two) else found
 
     def beats(self, first: str, second: str) -> bool:
         """Returns whether the first class is shown to be better than the second."""
@@ -133,7 +133,7 @@ class Comparison:
         """The relation among the leaders.
 
         BETTER: there is only one. EQUAL: all are equal. AHEAD: the first is ahead, perhaps by less than the margin.
-        Else UNKNOWN.
+        Else NOT_KNOWN.
         """
         if len(self.leaders) == 1:
             return Relation.BETTER
@@ -141,7 +141,7 @@ class Comparison:
             return Relation.EQUAL
         top = self.ranked[0]
         found = {self.relation(top, other) for other in self.leaders if other != top}
-        return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.UNKNOWN
+        return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.NOT_KNOWN
 
     @cached_property
     def error_probability(self) -> float:

@@ -56,7 +56,7 @@ _FULL_SECTIONS: Final = 24
 _RELATIONS: Final = {
     Relation.EQUAL: "equal",
     Relation.AHEAD: "perhaps ahead",
-    Relation.UNKNOWN: "inconclusive",
+    Relation.NOT_KNOWN: "inconclusive",
 }
 
 

@@ -25,12 +25,10 @@ class ConnectionTrace:
     `states` are indexes of TCP_STATES. A slow-start threshold of 0 is not set yet.
     """
 
-    port: int
     milliseconds: tuple[int, ...]
     congestion_window_bytes: tuple[int, ...]
     slow_start_threshold_bytes: tuple[int, ...]
     round_trip_microseconds: tuple[int, ...]
-    retransmits: tuple[int, ...]
     states: tuple[int, ...]
 
 
@@ -68,17 +66,10 @@ def decode_trace(trace: TrialTrace) -> tuple[ConnectionTrace, ...]:
 
 
 def _decode_connection(row: dict[str, Any]) -> ConnectionTrace:
-    columns = {
-        name: tuple(map(int, row[key]))
-        for name, key in (
-            ("milliseconds", "milliseconds"),
-            ("congestion_window_bytes", "congestionWindowBytes"),
-            ("slow_start_threshold_bytes", "slowStartThresholdBytes"),
-            ("round_trip_microseconds", "roundTripMicroseconds"),
-            ("retransmits", "retransmits"),
-            ("states", "state"),
-        )
-    }
-    if len({len(column) for column in columns.values()}) > 1:
+    names = (
+        "milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state",
+    )  # fmt: skip
+    columns = [tuple(map(int, row[name])) for name in names]
+    if len(set(map(len, columns))) > 1:
         raise ValueError("the columns of a connection differ in length")
-    return ConnectionTrace(port=int(row["port"]), **columns)
+    return ConnectionTrace(*columns)

@@ -34,8 +34,6 @@ def _prefixed(prefixes: tuple[str, ...], base: int, symbol: str) -> tuple[Unit, 
     return tuple(Unit(float(base**power), prefix + symbol) for power, prefix in enumerate(prefixes))
 
 
-_DECIMAL_SIZES: Final = _prefixed(_DECIMAL, 1000, "B")
-_BINARY_SIZES: Final = _prefixed(_BINARY, 1024, "B")
 _TIMES_AND_RATES: Final = {
     "Nanoseconds": (Unit(1, "ns"), Unit(1e3, "µs"), Unit(1e6, "ms"), _SECOND),
     "BytesPerSecond": _prefixed(_DECIMAL, 1000, "B/s"),
@@ -46,7 +44,7 @@ _UNITS: Final = {
     **_TIMES_AND_RATES,
     "PerSecond": _prefixed(_DECIMAL, 1000, "/s"),
     "BytesPerMessage": (Unit(1, "B"),),
-    "Bytes": _BINARY_SIZES,
+    "Bytes": _prefixed(_BINARY, 1024, "B"),
     "PerTrialPartsPerMillion": (Unit(1e6, "per trial"),),
     "PerMessagePartsPerMillion": (Unit(1e6, ""),),
     "PartsPerMillion": (Unit(1e4, "%"),),
@@ -225,13 +223,6 @@ def show_level(factor: str, level: str) -> str:
     if match is None or not (match[2] or is_size(factor)):
         return text
     return f"{match[1]} {match[2]}B"
-
-
-def show_number(factor: str, number: float, like: str) -> str:
-    """Returns a number between levels in three digits, with the prefixes of the level `like`, such as 152 MB or 3.2."""
-    if not is_size(factor):
-        return f"{number:.3g}"
-    return _show_three_digits(number, _BINARY_SIZES if "i" in show_level(factor, like) else _DECIMAL_SIZES)
 
 
 def describe_level(factor: str, level: str) -> str:

@@ -26,11 +26,6 @@ class Quantile:
     low: float | None
     high: float | None
 
-    @property
-    def has_upper_bound(self) -> bool:
-        """Whether there are enough values for an upper bound."""
-        return self.high is not None
-
 
 def sample_quantile(ordered: Sequence[float], share: float) -> Quantile:
     """Returns the quantile of values in ascending order. The ends of its interval are order statistics."""
