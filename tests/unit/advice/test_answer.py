@@ -1,4 +1,4 @@
-"""The answer of a run, whatever it compares, and who is ahead where."""
+"""The answer of a run: which class or setting is ahead at which levels."""
 
 from collections.abc import Mapping, Sequence
 
@@ -33,13 +33,13 @@ def run(found: list[BenchmarkResult]) -> RunResults:
     return one
 
 
-def test_settings_are_ranked_where_they_vary() -> None:
+def test_run_of_one_class_compares_its_settings() -> None:
     tls = run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5}))
     assert has_alternatives(tls)
     assert answer(tls) == ("On the nodes measured, TLS None is ahead at 1 MB, by 33%.",)
 
 
-def test_of_networks_alone_it_is_what_one_costs_against_the_other() -> None:
+def test_run_of_two_access_networks_has_their_effect() -> None:
     (lte,) = results([], {("cloud", "1M"): 8.0})
     (fast,) = results([], {("cloud", "1M"): 1.0})
     both = run([of_client(lte, "pi-lte", "lte", "pi-1"), of_client(fast, "pi-5g", "5g-sa", "pi-2")])
@@ -47,20 +47,20 @@ def test_of_networks_alone_it_is_what_one_costs_against_the_other() -> None:
     assert any("access network 5g-sa has 8.0 times" in text and "lte" in text for text in answer(both))
 
 
-def test_of_udp_beside_tcp_nothing_is_ahead() -> None:
-    """It is as fast as it is told to be."""
+def test_tcp_and_udp_are_no_alternatives() -> None:
+    """UDP sends at the rate that the spec names."""
     tcp, udp = (
         result(case, (CLIENTS[0],), rate, protocol=name) for case, rate, name in ((1, 90, "TCP"), (2, 5, "UDP"))
     )
     assert not has_alternatives(network_run(tcp, udp))
 
 
-def test_of_clients_it_is_what_each_has_at_once() -> None:
-    (said,) = answer(network_run(*ALONE, result(4, CLIENTS, 60, 30, 10)))
-    assert said.startswith("All at once, phone gets 60% of the total throughput.")
+def test_run_of_several_clients_has_the_share_of_each() -> None:
+    (sentence,) = answer(network_run(*ALONE, result(4, CLIENTS, 60, 30, 10)))
+    assert sentence.startswith("All at once, phone gets 60% of the total throughput.")
 
 
-def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
+def test_run_of_one_case_has_nothing_to_compare() -> None:
     assert answer(run(results([], {("cloud", "1M"): 1.0}))) == ("Only cloud is measured at 1 MB.",)
 
 
@@ -76,12 +76,12 @@ def test_of_one_case_it_is_that_nothing_is_beside_it() -> None:
         ({("cloud", "1M"): 1.0}, ""),
     ],
 )
-def test_best_is_a_class_or_says_why_none_is(seconds: dict[tuple[str, str], float], expected: str) -> None:
+def test_best_is_a_class_or_the_reason_for_none(seconds: dict[tuple[str, str], float], expected: str) -> None:
     assert best_or_reason(run(results([], seconds))) == expected
 
 
 def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
-    """Results of three nodes of each class."""
+    """Returns results of three nodes per class."""
     places = [(place, mean, number) for number in range(3) for place, mean in seconds.items()]
     return [
         measured(server, size, [(mean * step, 0) for step in (0.99, 1.0, 1.01)], case, node=f"{server}-{number}")
@@ -89,11 +89,11 @@ def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
     ]
 
 
-def test_best_is_equal_where_nodes_of_both_classes_take_the_same_time() -> None:
+def test_best_is_equal_if_nodes_of_both_classes_take_the_same_time() -> None:
     assert best_or_reason(run(of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
 
 
-def test_best_leads_at_one_level_and_is_equal_at_another() -> None:
+def test_best_is_ahead_at_one_level_and_equal_at_another() -> None:
     assert (
         best_or_reason(
             run(
@@ -104,14 +104,14 @@ def test_best_leads_at_one_level_and_is_equal_at_another() -> None:
     )
 
 
-def test_best_is_a_setting_where_settings_are_compared() -> None:
+def test_best_is_a_setting_if_settings_are_compared() -> None:
     assert (
         best_or_reason(run(results(["tls"], {("cloud", "1M", "None"): 1.0, ("cloud", "1M", "TLSv1.3"): 1.5})))
         == "TLS None"
     )
 
 
-def test_best_is_cut_to_the_width_of_its_column() -> None:
+def test_best_is_truncated_to_the_width_of_its_column() -> None:
     broker = "kafka-with-many-small-partitions-and-acks-all"
     found = run(results(["broker"], {("cloud", "1M", broker): 1.0, ("cloud", "1M", "mosquitto"): 2.0}))
     assert best_or_reason(found) == f"{broker[: LONGEST_BEST - 1]}…"
@@ -149,13 +149,13 @@ def test_the_published_table_gives_the_published_answer() -> None:
     assert describe_retries(found) == "Retries occurred only on jetson, from 3 GiB on (38 in total)."
 
 
-def test_a_rate_ranks_the_other_way_round() -> None:
+def test_larger_rate_is_better() -> None:
     found = runs(published())[0].tables[0]
     rates, times = level_verdicts([found], RATE)[0], level_verdicts([found], TIME)[0]
     assert [each.leaders for each in rates] == [each.leaders for each in times]
 
 
-def test_what_is_not_shown_is_not_known() -> None:
+def test_small_differences_are_inconclusive() -> None:
     found = table({("cloud", "1Mi"): [1.0, 1.2, 1.4], ("jetson", "1Mi"): [1.1, 1.3, 1.5]})
     assert (
         sentence_of(found, TIME)
@@ -163,12 +163,12 @@ def test_what_is_not_shown_is_not_known() -> None:
     )
 
 
-def test_a_single_trial_proves_nothing() -> None:
+def test_single_trial_is_too_little_data() -> None:
     found = table({("cloud", "1Mi"): [1.0], ("jetson", "1Mi"): [9.0]})
     assert sentence_of(found, TIME) == "There is too little data at 1 MiB."
 
 
-def test_a_class_alone_is_not_ahead() -> None:
+def test_single_class_is_not_ahead() -> None:
     found = table({("cloud", "1Mi"): [1.0, 1.1], ("cloud", "2Mi"): [2.0, 2.1], ("jetson", "2Mi"): [9.0, 9.1]})
     assert (
         sentence_of(found, TIME)
@@ -176,7 +176,7 @@ def test_a_class_alone_is_not_ahead() -> None:
     )
 
 
-def test_the_best_class_everywhere() -> None:
+def test_class_that_is_ahead_at_all_levels() -> None:
     times = {
         (server, size): [base, base + 0.01]
         for server, base in (("cloud", 1.0), ("jetson", 2.0))
@@ -196,6 +196,6 @@ def test_the_best_class_everywhere() -> None:
         ),
     ],
 )
-def test_where_retries_happened(tried_again: Mapping[tuple[str, str], int], sentence: str) -> None:
+def test_sentence_names_the_levels_with_retries(tried_again: Mapping[tuple[str, str], int], sentence: str) -> None:
     times = {(server, size): [1.0, 1.1] for server in ("cloud", "jetson") for size in ("1Mi", "2Mi", "3Mi")}
     assert describe_retries(table(times, tried_again)) == sentence

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.unit.advice.test_advise import edited
+from tests.unit.advice.questions import edited
 from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.kinds.network.trials import measured as network_measured
 from tests.unit.report.published import measured

@@ -1,14 +1,15 @@
-"""Whether limits are kept to: yes, no, or not known."""
+"""Constraints are met, violated, or unknown."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from tests.unit.advice.test_advise import ask, edited, reasons, sizes
+from tests.unit.advice.questions import ONE_NODE, ask, edited, reasons, sizes, verdicts
 from tests.unit.report.published import measured, published
-from tierbench.advice.constraints import Violation, violations
+from tierbench.advice.constraints import Violation, mean_limits, violations
 from tierbench.advice.workload import group_by_workload, workload_items
+from tierbench.api.advice_answer import Confidence
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.run_policy import Constraints
@@ -28,8 +29,8 @@ def failed(server: str, size: str, case: int) -> BenchmarkResult:
     return BenchmarkResult.model_validate(body | {"status": status})
 
 
-def test_a_limit_is_checked_where_another_class_failed() -> None:
-    """At 5 GiB jetson has nothing, and cloud takes 50 s."""
+def test_constraint_is_checked_at_levels_where_another_class_failed() -> None:
+    """At 5 GiB jetson has no results, and cloud takes 50 s."""
     every = [
         measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2),
         measured("jetson", "1Mi", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5Gi", 4),
@@ -42,7 +43,7 @@ def test_a_limit_is_checked_where_another_class_failed() -> None:
     assert "was not measured at 5 GiB" in missing.message
 
 
-def test_levels_that_nobody_asks_for_are_not_checked() -> None:
+def test_levels_outside_the_workload_are_not_checked() -> None:
     every = [measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2)]
     wanted = workload_items(WorkloadProfile.model_validate(sizes("1Mi")))
     limits = Constraints(maximum_mean_milliseconds=10_000)
@@ -50,7 +51,7 @@ def test_levels_that_nobody_asks_for_are_not_checked() -> None:
 
 
 @pytest.mark.parametrize("limit", ["maximumMeanMilliseconds", "maximumP99Milliseconds"])
-def test_a_limit_that_is_kept_as_slow_trials_were_cut_off_is_not_known(limit: str) -> None:
+def test_constraint_that_only_fast_trials_meet_is_unknown(limit: str) -> None:
     long: dict[str, Any] = {limit: 60_000}
     short: dict[str, Any] = {limit: 500}
     quick = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(30)])
@@ -58,29 +59,29 @@ def test_a_limit_that_is_kept_as_slow_trials_were_cut_off_is_not_known(limit: st
     assert breach.unknown and not breach.uncertain
     assert "Slow trials were cut off" in breach.message
     (broken,) = found([edited(quick, missing=CUT_OFF)], **short)
-    assert not broken.unknown, "what broke the limit broke it"
+    assert not broken.unknown, "fast trials alone violate it"
 
 
-def test_a_class_whose_slow_trials_were_cut_off_cannot_be_chosen_by_a_limit() -> None:
+def test_class_without_its_slow_trials_is_not_feasible() -> None:
     every = published()
     cut_off = [edited(each, missing=CUT_OFF) if each.spec.server.node_class == "jetson" else each for each in every]
     status = ask(cut_off, workload=sizes("512Mi"), constraints={"maximumMeanMilliseconds": 60_000})
     assert {item.name: item.verdict.value for item in status.ranking}["jetson"] == "NoData"
 
 
-def test_a_p99_of_ten_trials_is_not_known_and_says_what_it_needs() -> None:
+def test_p99_of_ten_trials_is_unknown_and_names_the_required_number() -> None:
     ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
     (breach,) = found([ten], maximumP99Milliseconds=2000)
     assert breach.unknown and breach.uncertain
     assert "10 values are too few; 368 are enough" in breach.message
     (broken,) = found([ten], maximumP99Milliseconds=900)
-    assert not broken.unknown and not broken.uncertain, "all ten above it are enough to know that"
+    assert not broken.unknown and not broken.uncertain, "ten values above the maximum are enough"
     status = ask(published(), workload=sizes("512Mi"), constraints={"maximumP99Milliseconds": 5700})
     assert "LimitUnsure" in reasons(status.caveats)
 
 
-def test_measuring_more_makes_no_class_infeasible_by_its_retries() -> None:
-    """One retry in ten trials, at most one a trial asked for."""
+def test_more_trials_do_not_violate_the_maximum_of_retries() -> None:
+    """There is one retry in ten trials, and the maximum is one per trial."""
     few = measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)])
     many = [
         measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)], node=f"cloud-{node}")
@@ -92,3 +93,58 @@ def test_measuring_more_makes_no_class_infeasible_by_its_retries() -> None:
     (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maximumRetries=2)
     assert unsure.uncertain
     assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maximumRetries=0) == []
+
+
+@pytest.mark.parametrize(
+    ("constraints", "size", "wanted"),
+    [
+        ({"maximumRetries": 0}, "3Gi", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
+        ({"maximumMeanMilliseconds": 5000}, "512Mi",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "MeanTooLong")}),
+        ({"maximumP99Milliseconds": 5000}, "512Mi",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "P99TooLong")}),
+        ({"minimumBytesPerSecond": "100Mi"}, "1Gi",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ThroughputTooLow")}),
+        ({"architectures": ["arm64"]}, "1Mi",
+         {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ArchitectureExcluded")}),
+        ({"architectures": ["riscv64"]}, "1Mi",
+         {"cloud": ("Infeasible", "ArchitectureExcluded"), "jetson": ("Infeasible", "ArchitectureExcluded")}),
+        ({"minimumMessagesPerSecond": 5}, "1Mi",
+         {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}),
+    ],
+)  # fmt: skip
+def test_violation_makes_a_class_infeasible(
+    constraints: dict[str, Any], size: str, wanted: dict[str, tuple[str, str]]
+) -> None:
+    assert verdicts(ask(published(), workload=sizes(size), constraints=constraints)) == wanted
+
+
+def test_constraint_is_checked_at_every_level() -> None:
+    status = ask(published(), workload=sizes("1Mi", "5Gi"), constraints={"maximumMeanMilliseconds": 60_000})
+    jetson = next(item for item in status.ranking if item.name == "jetson")
+    assert jetson.message == "Transfer time is 66.08 s at 5 GiB; the maximum is 60.00 s."
+    near = ask(published(), workload=sizes("5Gi"), constraints={"maximumMeanMilliseconds": 66_500})
+    assert "LimitUnsure" in reasons(near.caveats)
+    assert near.confidence is Confidence.LOW
+
+
+@pytest.mark.parametrize(
+    ("kind", "quantity", "value"),
+    [
+        ("FileTransferBenchmark", "throughputBytesPerSecond", 1_000_000),
+        ("NetworkBenchmark", "throughputBitsPerSecond", 8_000_000),
+    ],
+)
+def test_minimum_throughput_is_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
+    (limit,) = mean_limits(Constraints(minimum_bytes_per_second="1M"), kind, ())
+    assert (limit.quantity, limit.value) == (quantity, value)
+
+
+def test_constraint_is_unknown_if_a_trial_was_cut_off() -> None:
+    cloud, jetson = ONE_NODE
+    late = {"reason": "TimedOut", "message": "After 600 s."}
+    first, *others = cloud.to_json()["status"]["trials"]
+    counts = cloud.to_json()["status"]["counts"] | {"failed": 1}
+    cut = edited(cloud, trials=[first | {"outcome": "Failed", "failure": late}, *others], counts=counts)
+    status = ask([cut, jetson], workload=sizes("1Mi"), constraints={"maximumMeanMilliseconds": 5000})
+    assert verdicts(status)["cloud"] == ("NoData", "NotMeasured")

@@ -1,4 +1,4 @@
-"""What each factor costs, all else equal, and from which level on nothing more is gained."""
+"""Effects of factors, the other factors held equal, and knees."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.advice.test_advise import ask, sizes
+from tests.unit.advice.questions import ask, sizes
 from tests.unit.advice.test_selection import results
 from tests.unit.examples import examples
 from tests.unit.report.published import measured
@@ -26,7 +26,7 @@ from tierbench.stats.posterior import Relation
 
 RATE, TIME = "throughputBytesPerSecond", "durationNanoseconds"
 SIZES = {"1k": 1.3, "10k": 1.08, "100k": 1.003, "1M": 1.0}
-"""What TLS costs at each."""
+"""The time with TLS divided by the time without it, by size."""
 RATIOS = st.floats(0.5, 2.0)
 TIME = "durationNanoseconds"
 
@@ -35,12 +35,12 @@ def of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> l
     return [effect for effect in summarize_factors(found, quantity).effects if effect.factor == factor]
 
 
-def said(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[str]:
+def statements(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[str]:
     return [effect_statement(effect) for effect in of(found, factor, quantity)]
 
 
 def on_nodes(found: Sequence[BenchmarkResult], *nodes: str) -> list[BenchmarkResult]:
-    """The same measured on each of these nodes."""
+    """Returns the same results for each of these nodes."""
     return [
         one.model_copy(
             update={"spec": one.spec.model_copy(update={"server": one.spec.server.model_copy(update={"node": node})})}
@@ -57,12 +57,12 @@ def of_client(one: BenchmarkResult, node_class: str, network: str, node: str) ->
 
 
 def at(one: BenchmarkResult, levels: Mapping[str, str]) -> BenchmarkResult:
-    """The same at other levels."""
+    """Returns the same result at other levels."""
     return one.model_copy(update={"spec": one.spec.model_copy(update={"levels": levels})})
 
 
 def tls(costing: Mapping[str, float] = SIZES) -> list[BenchmarkResult]:
-    """At each size with and without TLS, by two brokers of which one is slower throughout."""
+    """Returns results by size and TLS of two brokers, one of which is slower in all cases."""
     means = {
         ("cloud", size, level, broker): (cost if level == "TLSv1.3" else 1.0) * (1.4 if broker == "kafka" else 1.0)
         for (size, cost), level, broker in product(costing.items(), ("None", "TLSv1.3"), ("mosquitto", "kafka"))
@@ -70,42 +70,45 @@ def tls(costing: Mapping[str, float] = SIZES) -> list[BenchmarkResult]:
     return results(["tls", "broker"], means)
 
 
-def test_an_effect_is_said_where_it_is_shown_and_where_nothing_is() -> None:
-    assert said(tls(), "tls") == [
+def test_statement_has_each_range_of_levels() -> None:
+    assert statements(tls(), "tls") == [
         "On the nodes measured, TLSv1.3 lowers throughput by 23% (95% CI 22–24%) compared with TLS None at 1 kB, "
         "lowers it by 7.4% (6.5–8.3%) at 10 kB, and the difference is inconclusive from 100 kB on."
     ]
     steep = {"1k": 1.5, "10k": 1.3, "100k": 1.1, "1M": 1.0}
-    assert "lowers throughput by 9–33% (95% CI 8–34%) compared with TLS None up to 100 kB" in said(tls(steep), "tls")[0]
+    assert (
+        "lowers throughput by 9–33% (95% CI 8–34%) compared with TLS None up to 100 kB"
+        in statements(tls(steep), "tls")[0]
+    )
 
 
-def test_an_effect_that_depends_on_nothing_is_one_pooled_ratio() -> None:
+def test_effect_without_an_interaction_is_one_pooled_ratio() -> None:
     (effect,) = of(tls(), "broker")
     assert (effect.by, len(effect.level_effects)) == ("", 1)
-    assert said(tls(), "broker") == [
+    assert statements(tls(), "broker") == [
         "On the nodes measured, kafka lowers throughput by 29% (95% CI 28–29%) compared with mosquitto."
     ]
 
 
-def test_by_words_each_level_is_said_and_less_is_better_for_a_time() -> None:
+def test_statement_has_each_level_of_a_categorical_factor() -> None:
     means = {
         ("cloud", "1M", level, broker): {"kafka": 1.5, "mosquitto": 3.0}[broker] if level == "TLSv1.3" else 1.0
         for level, broker in product(("None", "TLSv1.3"), ("mosquitto", "kafka"))
     }
-    assert said(results(["tls", "broker"], means), "tls", TIME) == [
+    assert statements(results(["tls", "broker"], means), "tls", TIME) == [
         "On the nodes measured, TLSv1.3 has 3.0 times (95% CI 3.0–3.0) the transfer time of TLS None with mosquitto, "
         "and raises it by 50% (48–52%) with kafka."
     ]
 
 
-def test_equal_is_said_of_several_nodes_within_the_margin() -> None:
+def test_several_nodes_within_the_margin_are_equal() -> None:
     means = {("cloud", "1M", level): 1.0 for level in ("None", "TLSv1.3")}
     nodes = on_nodes(results(["tls"], means), "a", "b", "c")
-    assert said(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5% in throughput."]
+    assert statements(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5% in throughput."]
     assert of(nodes, "tls")[0].size == 0
 
 
-def test_levels_of_numbers_are_compared_with_the_next_smaller_words_with_the_usual_one() -> None:
+def test_numbers_are_compared_with_the_next_smaller_one_and_words_with_the_usual_one() -> None:
     means = {("cloud", "1M", pairs): 1.0 for pairs in ("8", "1", "2")}
     assert [(each.first, each.second) for each in of(results(["pairs"], means), "pairs")] == [
         ("pairs 1", "pairs 2"),
@@ -115,7 +118,7 @@ def test_levels_of_numbers_are_compared_with_the_next_smaller_words_with_the_usu
     assert {each.first for each in of(results(["compression"], words), "compression")} == {"compression None"}
 
 
-def test_a_factor_that_does_not_vary_and_one_that_varies_with_another_have_none() -> None:
+def test_constant_and_confounded_factors_have_no_effect() -> None:
     found = results(
         ["tls", "broker"], {("cloud", "1M", "None", "kafka"): 1.0, ("cloud", "1M", "TLSv1.3", "mosquitto"): 2.0}
     )
@@ -123,12 +126,12 @@ def test_a_factor_that_does_not_vary_and_one_that_varies_with_another_have_none(
     assert of(tls(), "nodeClass") == []
 
 
-def test_a_larger_file_takes_longer_which_is_no_cost() -> None:
+def test_file_size_has_no_effect_on_time() -> None:
     assert (of(tls(), "fileSize", TIME), len(of(tls(), "fileSize"))) == ([], 3)
 
 
 def clients() -> list[BenchmarkResult]:
-    """Phones and tablets on 5G, and old phones on LTE: three nodes of each."""
+    """Returns results of phones and tablets on 5G and of old phones on LTE, on three nodes each."""
     places = product((("phone", "5G", 1.0), ("tablet", "5G", 1.2), ("old", "LTE", 1.7)), ("a", "b", "c"))
     return [
         of_client(
@@ -138,9 +141,9 @@ def clients() -> list[BenchmarkResult]:
     ]
 
 
-def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_them() -> None:
-    """Their nodes are the clients': three stand for each, though the server is one."""
-    assert said(clients(), "clientClass") == [
+def test_client_classes_are_compared_on_one_access_network() -> None:
+    """The nodes of the effect are those of the clients: three per class. There is one server."""
+    assert statements(clients(), "clientClass") == [
         "Client class tablet lowers throughput by 17% (95% CI 15–18%) compared with client class phone."
     ]
     (network,) = of(clients(), "accessNetwork")
@@ -148,8 +151,8 @@ def test_client_classes_are_compared_on_one_network_and_networks_by_whoever_has_
     assert not network.one_node
 
 
-def test_an_effect_is_that_of_an_advice_that_chooses_its_factor() -> None:
-    """Pooled, as the advice is: to the last digit that it keeps."""
+def test_effect_equals_the_ratio_of_an_advice_that_chooses_the_factor() -> None:
+    """Both are pooled in the same way, so all digits are equal."""
     means = {
         ("cloud", size, level): base * (1.2 if level == "TLSv1.3" else 1.0)
         for (size, base), level in product((("1M", 1.0), ("10M", 9.0)), ("None", "TLSv1.3"))
@@ -165,8 +168,8 @@ def test_an_effect_is_that_of_an_advice_that_chooses_its_factor() -> None:
     ]
 
 
-def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() -> None:
-    """The effect of what is chosen is the answer itself; that of TLS is at the size that is asked for."""
+def test_effects_of_an_advice_are_those_at_its_workload() -> None:
+    """The answer compares the chosen factor, so it has no effect. The effect of TLS is that at the given size."""
     status = ask(tls(), choose=["broker"], workload=sizes("1k"), objective={"type": "Throughput"})
     (effect,) = status.effects
     assert (effect.factor, effect.from_level, effect.to_level, effect.by) == ("tls", "TLS None", "TLSv1.3", "")
@@ -175,7 +178,7 @@ def test_a_workload_says_which_results_count_and_an_advice_says_their_effects() 
     assert "lowers throughput by 23%" in effect.statement
 
 
-def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> None:
+def test_very_many_results_are_compared_at_fewer_levels() -> None:
     found = results(["pairs"], {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 31)})
     levels = factorial_data(found, RATE, ALL_LEVELS).levels["pairs"]
     assert (len(levels), levels[0], levels[-1]) == (MAX_LEVELS, "1", "30")
@@ -189,7 +192,7 @@ def test_of_very_many_results_fewer_levels_are_read_the_ends_among_them() -> Non
     assert {len(levels) for levels in every.levels.values()} == {6}
 
 
-def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_others() -> None:
+def test_first_statements_are_the_largest_significant_effect_of_each_factor() -> None:
     found = factor_statements([summarize_factors(tls(), RATE, without=["fileSize"])])
     assert [text.split()[4] for text in found] == ["kafka", "TLSv1.3"]
     nothing = {("cloud", size, level): 1.0 for size, level in product(("1M", "2M"), ("None", "TLSv1.3"))}
@@ -199,7 +202,7 @@ def test_the_sentences_to_read_first_are_one_a_factor_the_shown_ones_before_othe
 
 @examples(0.2)
 @given(RATIOS, RATIOS, st.floats(0.1, 10.0))
-def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, other: float, unit: float) -> None:
+def test_ratio_is_independent_of_the_unit_and_inverts_with_its_levels(one: float, other: float, unit: float) -> None:
     def ratios(swapped: bool, scale: float) -> list[tuple[float, float, float]]:
         names = ("b", "a") if swapped else ("a", "b")
         means = {
@@ -218,7 +221,7 @@ def test_ratios_do_not_hang_on_the_unit_and_turn_with_their_levels(one: float, o
 
 
 def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
-    """Of these times by the number of pairs, on each of these nodes."""
+    """Returns the statements of the knees of times by the number of pairs, on each of these nodes."""
     found = results(["pairs"], {("cloud", "1M", pairs): time for pairs, time in times.items()})
     return [knee_statement(each) for each in summarize_factors(on_nodes(found, *nodes), RATE).knees]
 
@@ -234,24 +237,24 @@ def knee(times: Mapping[str, float], *nodes: str) -> list[str]:
         ((1.0, 1.0, 1.0, 1.0), "Throughput does not grow beyond pairs 1."),
     ],
 )
-def test_the_knee_is_where_no_later_level_is_better_by_the_margin(times: tuple[float, ...], words: str) -> None:
-    """Small gains add up: each of three may lie within the margin, and all together beyond it."""
+def test_no_level_beyond_the_knee_is_better_by_the_margin(times: tuple[float, ...], words: str) -> None:
+    """Three gains can each be smaller than the margin while their sum is larger."""
     assert knee(dict(zip("1248", times, strict=True)), "a", "b", "c") == [words]
 
 
-def test_one_node_shows_no_more_and_does_not_tell_that_there_is_none() -> None:
+def test_knee_of_one_node_is_not_shown_to_be_the_end_of_growth() -> None:
     assert knee({"1": 1.0, "2": 0.5, "4": 0.5}, "a") == [
         "On the nodes measured, no growth of throughput is shown beyond pairs 2."
     ]
 
 
-def test_two_levels_and_times_have_none() -> None:
+def test_two_levels_and_times_have_no_knee() -> None:
     assert knee({"1": 1.0, "2": 0.5}, "a", "b") == []
     found = results(["pairs"], {("cloud", "1M", pairs): 1.0 for pairs in "124"})
     assert summarize_factors(found, TIME).knees == ()
 
 
-def test_it_is_said_by_what_it_depends_on() -> None:
+def test_knee_has_each_level_of_the_interacting_factor() -> None:
     times = {
         ("cloud", "1M", pairs, broker): time
         for broker, course in (("mosquitto", (1.0, 0.5, 0.5)), ("kafka", (1.0, 0.5, 0.25)))

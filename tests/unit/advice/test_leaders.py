@@ -1,4 +1,4 @@
-"""Crossovers, and the level between two that is measured next."""
+"""Crossovers, and the levels that refine them."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ def found(results: list[BenchmarkResult]) -> tuple[Crossover, ...]:
 
 
 def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list[BenchmarkResult]:
-    """Four trials for each size and class, around these times."""
+    """Returns results of four trials around these times for each size and class."""
     places = [(server, size, base) for size, row in seconds.items() for server, base in row.items()]
     return [
         measured(server, size, [(base * (1 + step * spread), 0) for step in (-1, 0, 0, 1)], case)
@@ -27,7 +27,7 @@ def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list
     ]
 
 
-def test_the_published_table_has_two() -> None:
+def test_published_table_has_two_crossovers() -> None:
     first, second = found(published())
     assert (first.below, first.above, first.lower, first.upper) == ("cloud", "jetson", "1Mi", "512Mi")
     assert (second.below, second.above, second.lower, second.upper) == ("jetson", "cloud", "2Gi", "3Gi")
@@ -35,7 +35,7 @@ def test_the_published_table_has_two() -> None:
     assert first.confidence > 0.99 and second.confidence > 0.99
 
 
-def test_levels_at_which_it_is_not_known_belong_to_the_crossover() -> None:
+def test_crossover_spans_inconclusive_levels() -> None:
     rows = {
         "1Mi": {"cloud": 1.0, "jetson": 2.0},
         "2Mi": {"cloud": 2.0, "jetson": 2.0},
@@ -54,11 +54,11 @@ def test_levels_at_which_it_is_not_known_belong_to_the_crossover() -> None:
         {"1Mi": {"cloud": 1.0, "jetson": 2.0}},
     ],
 )
-def test_without_a_shown_change_there_is_none(rows: dict[str, dict[str, float]]) -> None:
+def test_no_crossover_without_two_winners(rows: dict[str, dict[str, float]]) -> None:
     assert found(results(rows)) == ()
 
 
-def test_words_have_no_order_along_which_to_cross() -> None:
+def test_categorical_factor_has_no_crossover() -> None:
     cases = [("Warm", "cloud", 1.0), ("Warm", "jetson", 2.0), ("Cold", "cloud", 2.0), ("Cold", "jetson", 1.0)]
     assert (
         found(
@@ -88,9 +88,7 @@ def next_levels(measured: list[BenchmarkResult], within: float = 0.25) -> list[s
         ("1", "10", "3"),
     ],
 )
-def test_the_middle_is_the_geometric_mean_in_three_digits_in_the_units_of_the_spec(
-    lower: str, upper: str, middle: str
-) -> None:
+def test_midpoint_is_the_geometric_mean_in_three_digits_and_the_same_unit(lower: str, upper: str, middle: str) -> None:
     assert midpoint(lower, upper, 0.25) == middle
 
 
@@ -98,16 +96,16 @@ def test_the_middle_is_the_geometric_mean_in_three_digits_in_the_units_of_the_sp
     ("lower", "upper", "within"),
     [("256Mi", "320Mi", 0.25), ("512M", "512M", 0.01), ("1", "2", 0.25), ("100Mi", "101Mi", 0.001)],
 )
-def test_what_is_narrow_or_has_nothing_between_has_no_middle(lower: str, upper: str, within: float) -> None:
+def test_narrow_range_has_no_midpoint(lower: str, upper: str, within: float) -> None:
     assert midpoint(lower, upper, within) is None
 
 
-def test_each_crossover_has_its_own() -> None:
+def test_each_crossover_has_a_refinement() -> None:
     assert next_levels(results({"1M": CLOUD, "100M": JETSON, "200M": JETSON, "1G": CLOUD})) == ["10M", "447M"]
     assert next_levels(results({"1M": CLOUD, "100M": CLOUD})) == []
 
 
-def test_a_middle_that_does_not_tell_is_not_measured_again() -> None:
+def test_inconclusive_midpoint_is_not_measured_again() -> None:
     unclear = {"cloud": 1.5, "jetson": 1.5}
     assert next_levels(results({"1M": CLOUD, "10M": unclear, "100M": JETSON})) == []
 
@@ -121,7 +119,7 @@ def changed(result: BenchmarkResult, *, status: dict[str, Any] | None = None, **
     )
 
 
-def test_what_failed_is_no_reason_to_look_closer() -> None:
+def test_crossover_with_a_failed_case_is_not_refined() -> None:
     two = results({"1M": CLOUD, "100M": JETSON})
     assert next_levels(two) == ["10M"]
     slow = two[2]
@@ -131,7 +129,7 @@ def test_what_failed_is_no_reason_to_look_closer() -> None:
     assert next_levels([*two, changed(slow, server=third, case=5, status=failed)]) == []
 
 
-def test_sizes_are_the_rows_though_another_factor_has_more_levels() -> None:
+def test_refinement_is_along_sizes_if_another_factor_has_more_levels() -> None:
     many = [
         changed(one, case=10 * number + one.spec.case, levels={**one.spec.levels, "concurrency": str(number)})
         for number in (1, 2, 4)
@@ -143,7 +141,7 @@ def test_sizes_are_the_rows_though_another_factor_has_more_levels() -> None:
     assert str(middle[0]) == "jetson overtakes cloud between 1M and 100M, concurrency 1: measures 10M"
 
 
-def test_the_rate_decides_where_there_is_no_time_and_the_higher_is_ahead() -> None:
+def test_rate_is_compared_if_there_is_no_time() -> None:
     rate = "throughputMessagesPerSecond"
     rated = [
         changed(one, status={"statistics": {rate: one.status.statistics["durationNanoseconds"]}})

@@ -1,4 +1,4 @@
-"""What is chosen among: classes, settings and combinations of them."""
+"""Alternatives are classes, settings or combinations of them."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.calibrate.simulate import Point, run
-from tests.unit.advice.test_advise import answered, ask, reasons
+from tests.unit.advice.questions import answered, ask, reasons
 from tests.unit.report.published import measured
 from tierbench.advice.answer import describe_run
 from tierbench.advice.selection import Choice, alternative_name, relabelled_run
@@ -22,7 +22,7 @@ _EVERY = (0.99, 1.0, 1.0, 1.01)
 
 
 def results(names: Sequence[str], means: Places) -> list[BenchmarkResult]:
-    """Of each place (a class, a size, and a level for each name) a result with this mean."""
+    """Returns a result with this mean for each class, size and level of each name."""
     return [
         measured(server, size, [(mean * step, 0) for step in _EVERY], case, levels=_levels(names, rest))
         for case, ((server, size, *rest), mean) in enumerate(means.items(), start=1)
@@ -58,19 +58,19 @@ SMALL = {"levels": {"fileSize": "1M"}}
         ({"pairs": "4", "batchSize": "1Mi"}, "pairs 4 and 1 MiB"),
     ],
 )  # fmt: skip
-def test_an_alternative_in_words(settings: dict[str, str], words: str) -> None:
+def test_name_of_an_alternative(settings: dict[str, str], words: str) -> None:
     assert alternative_name(settings) == words
 
 
-def test_a_result_becomes_one_of_its_alternative_and_its_class_a_level() -> None:
+def test_relabelled_result_has_its_class_as_a_level() -> None:
     one = results(["broker", "tls"], {("cloud", "1M", "kafka", "None"): 1.0})[0]
-    (told,) = Choice(("broker",), [one]).relabel([one])
-    assert (told.spec.server.node_class, told.spec.server.node) == ("kafka", "cloud-1")
-    assert told.spec.levels == {"nodeClass": "cloud", "fileSize": "1M", "tls": "None"}
+    (relabelled,) = Choice(("broker",), [one]).relabel([one])
+    assert (relabelled.spec.server.node_class, relabelled.spec.server.node) == ("kafka", "cloud-1")
+    assert relabelled.spec.levels == {"nodeClass": "cloud", "fileSize": "1M", "tls": "None"}
     assert Choice(("nodeClass",), [one]).relabel([one]) == (one,)
 
 
-def test_between_brokers_the_settings_are_the_answer_and_no_affinity() -> None:
+def test_advice_on_brokers_has_settings_and_no_affinity() -> None:
     status = ask(results(["broker"], BROKERS), choose=["broker"], workload=SMALL)
     assert (status.best, status.runner_up, status.settings) == ("mosquitto", "kafka", {"broker": "mosquitto"})
     assert (answered(status), status.node_affinity) == (("True", "ShownBetter"), None)
@@ -80,7 +80,7 @@ def test_between_brokers_the_settings_are_the_answer_and_no_affinity() -> None:
     assert status.estimand.endswith("between choices, on the nodes measured")
 
 
-def test_a_crossover_between_brokers_over_sizes() -> None:
+def test_crossover_between_brokers() -> None:
     status = ask(results(["broker"], BROKERS), choose=["broker"])
     (found,) = status.crossovers
     assert (found.ahead_below, found.ahead_above) == ("mosquitto", "kafka")
@@ -90,8 +90,8 @@ def test_a_crossover_between_brokers_over_sizes() -> None:
 CLASS: Any = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "jetson"}}}}
 
 
-def test_three_things_at_once_name_a_class_and_its_settings() -> None:
-    """What is best together is best by no single one of them."""
+def test_three_dimensions_name_a_class_and_its_settings() -> None:
+    """The best combination is not the best by any single dimension."""
     means = {
         (server, "1M", broker, tls): 1.0 + (server == "cloud") + (broker == "kafka") + (tls == "TLSv1.3")
         for server, broker, tls in product(("cloud", "jetson"), ("mosquitto", "kafka"), ("None", "TLSv1.3"))
@@ -107,8 +107,8 @@ def test_three_things_at_once_name_a_class_and_its_settings() -> None:
     assert [(each.key, each.values) for each in term.match_expressions] == [("hw", ("jetson",))]
 
 
-def test_what_is_not_chosen_is_held_equal_the_class_included() -> None:
-    """Kafka was measured on the slower class only, and is the faster one there: pooled, it would be the slower."""
+def test_class_is_held_equal_if_it_is_not_chosen() -> None:
+    """Kafka was measured on the slower class only, and is faster there. With pooled classes it would be slower."""
     means = {("cloud", "1M", "mosquitto"): 1.0, ("jetson", "1M", "mosquitto"): 9.0, ("jetson", "1M", "kafka"): 6.0}
     status = ask(results(["broker"], means), choose=["broker"], workload=SMALL)
     assert ranked(status) == [("kafka", "Best"), ("mosquitto", "Worse")]
@@ -117,7 +117,7 @@ def test_what_is_not_chosen_is_held_equal_the_class_included() -> None:
     assert ranked(cloud)[0] == ("mosquitto", "NoData")
 
 
-def test_a_constraint_excludes_a_setting() -> None:
+def test_constraint_excludes_a_setting() -> None:
     found = results(["broker"], BROKERS)
     status = ask(found, choose=["broker"], workload=SMALL, constraints={"maximumMeanMilliseconds": 1500})
     assert ranked(status) == [("mosquitto", "Best"), ("kafka", "Infeasible")]
@@ -131,7 +131,7 @@ CODECS = {
 }
 
 
-def test_what_only_one_broker_has_is_chosen_with_it() -> None:
+def test_factor_of_one_broker_is_part_of_its_alternative() -> None:
     status = ask(results(["broker", "codec"], CODECS), choose=["broker"], workload=SMALL)
     assert [name for name, _ in ranked(status)] == ["kafka with codec LZ4", "mosquitto", "kafka with codec None"]
     assert status.settings == {"broker": "kafka", "codec": "LZ4"}
@@ -139,18 +139,18 @@ def test_what_only_one_broker_has_is_chosen_with_it() -> None:
     assert ask(results(["broker", "codec"], fixed), choose=["broker"], workload=SMALL).best == "mosquitto"
 
 
-def test_what_no_result_says_cannot_be_chosen() -> None:
+def test_factor_without_results_cannot_be_chosen() -> None:
     status = ask(results(["broker"], BROKERS), choose=["codec"])
     assert answered(status) == ("False", "NothingToChoose")
     assert status.answer == "No result has codec. You can choose nodeClass or broker."
 
 
-def test_more_than_can_be_ranked_is_said() -> None:
+def test_too_many_alternatives_are_a_reason() -> None:
     many = {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 66)}
     assert answered(ask(results(["pairs"], many), choose=["pairs"])) == ("False", "TooManyAlternatives")
 
 
-def test_nodes_that_are_faster_for_both_hide_no_difference() -> None:
+def test_differences_between_nodes_hide_no_difference_of_settings() -> None:
     """One node is twice as fast as another, and both brokers are 10% apart on each."""
     means = {
         (server, "1M", broker): base * (1.1 if broker == "kafka" else 1.0)
@@ -167,7 +167,7 @@ def test_nodes_that_are_faster_for_both_hide_no_difference() -> None:
     assert (status.ranking[0].nodes, status.estimand.split()[-1]) == (2, "choices")
 
 
-def test_versions_are_chosen_with_the_broker_that_has_several() -> None:
+def test_versions_are_part_of_the_alternative_of_their_broker() -> None:
     means = {
         ("cloud", "1M", "mosquitto", "1.6.9"): 2.0,
         ("cloud", "1M", "mosquitto", "default"): 1.0,
@@ -183,13 +183,13 @@ def test_versions_are_chosen_with_the_broker_that_has_several() -> None:
     assert describe_run(relabelled_run(run_of_one_broker)).startswith("On the nodes measured, image default is ahead")
 
 
-def test_pairs_of_settings_on_a_node_are_right_as_often_as_they_say() -> None:
+def test_paired_settings_have_the_coverage_of_their_intervals() -> None:
     found = run(Point((3, 3), tau=0.01, levels=3, ratios=(1.0, 1.1), shared=0.1), 40, 11)
     assert found.right.share >= 0.9
     assert min(found.workload_coverage.share, found.level_coverage.share) >= 0.9
 
 
-def test_a_run_of_one_class_is_told_by_the_setting_that_varies() -> None:
+def test_run_of_one_class_compares_the_setting_that_varies() -> None:
     (only,) = runs(results(["broker"], BROKERS))
     assert describe_run(relabelled_run(only)) == (
         "On the nodes measured, mosquitto is ahead at 1 MB, by 50%; kafka is ahead at 100 MB, by 50%."

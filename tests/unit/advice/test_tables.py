@@ -1,4 +1,4 @@
-"""Results become runs, tables and estimates; what was measured under other conditions is never pooled."""
+"""Runs and tables of results. Results of different parameters are never pooled."""
 
 from collections.abc import Sequence
 from math import exp
@@ -6,7 +6,7 @@ from statistics import fmean, stdev
 
 import pytest
 
-from tests.unit.advice.test_advise import ask, verdicts
+from tests.unit.advice.questions import ask, verdicts
 from tests.unit.report.published import LEVELS, measured, published
 from tierbench.advice.comparison import compare_runs
 from tierbench.advice.estimate import estimate, measured_quantities
@@ -33,7 +33,7 @@ def test_rows_ascend_by_size_and_columns_follow_the_cases() -> None:
     assert runs(published())[0].row_factor == "fileSize"
 
 
-def test_a_second_factor_makes_a_table_for_each_of_its_levels() -> None:
+def test_each_level_of_a_second_factor_has_a_table() -> None:
     results = [
         measured("cloud", size, [(1.0, 0)], case, levels=LEVELS | {"tls": tls})
         for case, (size, tls) in enumerate([("1M", "None"), ("2M", "None"), ("1M", "TLSv1.3"), ("2M", "TLSv1.3")], 1)
@@ -43,7 +43,7 @@ def test_a_second_factor_makes_a_table_for_each_of_its_levels() -> None:
     assert all(table.rows == ("1M", "2M") for table in tables)
 
 
-def test_words_as_levels_keep_the_order_of_the_cases() -> None:
+def test_categorical_levels_have_the_order_of_the_cases() -> None:
     states = ("Natural", "Warm", "Cold")
     results = [
         measured("cloud", "1M", [(1.0, 0)], case, levels={"cacheState": state}) for case, state in enumerate(states, 1)
@@ -56,8 +56,8 @@ def test_the_newest_run_of_each_benchmark() -> None:
     assert [(run.benchmark.name, run.number) for run in newest(runs(results))] == [("a", 10), ("b", 10)]
 
 
-def test_nodes_of_a_class_are_taken_together() -> None:
-    """The interval is that of the nodes' means: 12.7 standard errors to each side, with two of them."""
+def test_nodes_of_a_class_are_pooled() -> None:
+    """The interval is that of the means of two nodes: 12.7 standard errors to each side."""
     first, second = [1.0, 1.1, 1.3], [2.0, 2.4]
     results = [
         measured("cloud", "1M", [(time, 0) for time in times], case, node=f"cloud-{case}")
@@ -85,11 +85,11 @@ def paced(
     return measured(server, "1M", [(each, 0) for each in seconds], case, name=name, conditions=conditions)
 
 
-def test_a_result_is_about_its_conditions_and_levels() -> None:
+def test_result_has_levels_and_parameters() -> None:
     assert levels_and_parameters(paced("cloud", RATE, SLOW)) == {"fileSize": "1M", **LEVELS, **RATE}
 
 
-def test_results_at_another_pace_are_not_pooled() -> None:
+def test_results_of_different_pacing_are_not_pooled() -> None:
     every = [paced("cloud", CLOSED, SLOW), paced("cloud", FULL, QUICK, name="full")]
     found = group_by_workload(every, workload_items(None))
     assert [len(found.cell("cloud", each).results) for each in found.combinations] == [1, 1]
@@ -97,12 +97,12 @@ def test_results_at_another_pace_are_not_pooled() -> None:
     assert [len(cell.results) for cell in cells] == [1, 1]
 
 
-def test_classes_measured_at_other_paces_are_not_compared() -> None:
+def test_classes_of_different_pacing_are_not_compared() -> None:
     every = [paced("cloud", CLOSED, SLOW), paced("jetson", FULL, QUICK, case=2)]
     assert {name for name, _ in verdicts(ask(every, workload={"fileSizes": [{"size": "1M"}]})).values()} == {"NoData"}
 
 
-def test_a_rate_that_is_asked_for_is_that_of_the_results() -> None:
+def test_workload_selects_the_rate_of_the_results() -> None:
     every = [
         paced(server, conditions, seconds, case, name)
         for case, (server, seconds) in enumerate((("cloud", QUICK), ("jetson", SLOW)), start=1)
@@ -116,12 +116,12 @@ def test_a_rate_that_is_asked_for_is_that_of_the_results() -> None:
     assert all("messages per second 900" in item.message for item in other.ranking)
 
 
-def test_runs_under_other_conditions_have_nothing_in_common() -> None:
+def test_runs_of_different_parameters_have_no_common_place() -> None:
     assert compare_runs([paced("cloud", CLOSED, SLOW)], [paced("cloud", FULL, QUICK)], "durationNanoseconds") == ()
     assert compare_runs([paced("cloud", CLOSED, SLOW)], [paced("cloud", CLOSED, QUICK)], "durationNanoseconds")
 
 
-def test_one_node_of_the_clients_is_said() -> None:
+def test_one_client_node_is_a_caveat() -> None:
     both = [paced("cloud", CLOSED, QUICK), paced("jetson", CLOSED, SLOW, case=2)]
     (note,) = (each for each in ask(both).caveats if each.reason == "OneClientNode")
     assert note.message == "All results were measured from user-1, the only node of the client class user."

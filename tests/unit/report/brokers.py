@@ -1,4 +1,4 @@
-"""BenchmarkResults of brokers whose round trips are known."""
+"""BenchmarkResults of brokers with given round trips."""
 
 from collections.abc import Mapping, Sequence
 from itertools import product
@@ -18,7 +18,7 @@ TRIALS = 3
 def measured(
     server: str, size: str, round_trips: Sequence[int], case: int = 1, levels: Mapping[str, str] | None = None
 ) -> BenchmarkResult:
-    """A result of trials that each had these round trips, in nanoseconds."""
+    """Returns a result of trials with these round trips, in nanoseconds."""
     body = spec(TRIALS, payloadSize=size, **(levels or {})).to_json()
     wanted = ResultSpec.model_validate(body | {"case": case, "server": {"nodeClass": server, "node": f"{server}-1"}})
     half = [time // 2 for time in round_trips]
@@ -36,7 +36,7 @@ def _line(number: int, distributions: Distributions) -> TrialLine:
 
 
 def three_classes(messages: int = 1000) -> list[BenchmarkResult]:
-    """Three sizes on three classes; on the last one, 3% of the messages take 40 ms longer."""
+    """Returns three sizes on three classes. On the last class, 3% of the messages take 40 ms longer."""
     results = []
     for case, (size, (slowness, server)) in enumerate(product(SIZES, enumerate(CLASSES, start=1)), start=1):
         base = 400_000 * slowness * (1 + SIZES.index(size))

@@ -1,4 +1,4 @@
-"""Results like those of the papers: the same factors, and values made by simple rules."""
+"""Results with the factors of the papers, and values by simple rules."""
 
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -37,7 +37,7 @@ def _result(spec: ResultSpec, lines: Iterable[TrialLine], case: int, client: Cli
 def brokered(
     case: int, nanoseconds: float, client: Client = USER, spent: Mapping[str, int] = NOTHING, **levels: str
 ) -> BenchmarkResult:
-    """A case of so many nanoseconds a message; so many of them were `spent` in compression and so on."""
+    """Returns a case by nanoseconds per message. `spent` has the nanoseconds of compression and other steps."""
     parts = {f"{part}Nanoseconds": MESSAGES * time for part, time in spent.items()}
     size = parse_size(levels["payloadSize"])
     lines = []
@@ -52,7 +52,7 @@ def brokered(
 
 @cache
 def access_networks() -> list[BenchmarkResult]:
-    """Two brokers on LTE and on 5G, three sizes."""
+    """Returns two brokers on LTE and 5G, with three sizes."""
     found = []
     places = product(("kafka", "mosquitto"), MOBILE.items(), ("1Ki", "10Ki", "100Ki"))
     for case, (name, (client, access), size) in enumerate(places, start=1):
@@ -65,7 +65,7 @@ def access_networks() -> list[BenchmarkResult]:
 
 @cache
 def ratios() -> list[BenchmarkResult]:
-    """Messages of nine ratios in two sizes, packed by gzip, by zstd, and not at all."""
+    """Returns messages of nine ratios in two sizes, compressed by Gzip, by Zstd, and not compressed."""
     found = []
     places = product(("10000", "100000"), (None, "Gzip", "Zstd"), range(10, 100, 10))
     for case, (size, compression, left) in enumerate(places, start=1):
@@ -79,7 +79,7 @@ def ratios() -> list[BenchmarkResult]:
 
 @cache
 def contents() -> list[BenchmarkResult]:
-    """The same, and messages of three kinds beside them."""
+    """Returns the results by ratio, and further ones of three other contents."""
     found = ratios()
     places = product(("10000", "100000"), ("None", "Gzip", "Zstd"), enumerate(("Random", "Zeros", "SensorJSON")))
     for case, (size, compression, (kind, content)) in enumerate(places, start=len(found) + 1):
@@ -90,7 +90,7 @@ def contents() -> list[BenchmarkResult]:
 
 @cache
 def deliveries() -> list[BenchmarkResult]:
-    """MQTT and MQTTS at three QoS levels, short messages and long ones, one pair and four."""
+    """Returns MQTT and MQTTS at three QoS levels, with short and long messages, one pair and four pairs."""
     found = []
     kinds = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
     places = product(("2", "2000"), ("1", "4"), ("None", "TLSv1.2"), enumerate(kinds, start=1))
@@ -105,7 +105,7 @@ DEVICES = ("phone-1", "phone-2", "tablet-1", "tablet-2", "pc")
 
 @cache
 def devices() -> list[BenchmarkResult]:
-    """Five devices on one access point, each alone and all at once."""
+    """Returns five devices on one access point, each alone and all at once."""
     nodes = [{"nodeClass": "device", "node": name} for name in DEVICES]
     alone = [
         _networked(case, node, [_uploads(megabits)], together="Alone")

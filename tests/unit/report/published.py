@@ -56,7 +56,7 @@ def rows() -> Iterator[Mapping[str, str]]:
 
 
 def published(namespace: str = "default", name: str = "file-transfer") -> list[BenchmarkResult]:
-    """A result for each size and class, in the order of a benchmark's cases."""
+    """Returns a result for each size and class, in the order of the cases of a benchmark."""
     groups: dict[tuple[str, str], list[tuple[float, int]]] = {}
     for row in rows():
         place = CLASSES[row["serverClass"]], row["fileSize"]
@@ -79,7 +79,7 @@ def measured(
     node: str | None = None,
     conditions: Mapping[str, str] = {},
 ) -> BenchmarkResult:
-    """A result of these times (seconds) and retries."""
+    """Returns a result of trials with these times (in seconds) and retries."""
     facts = SERVERS[server] if node is None else SERVERS[server].model_copy(update={"node": node})
     spec = ResultSpec(
         benchmark=BenchmarkReference(kind="FileTransferBenchmark", name=name),

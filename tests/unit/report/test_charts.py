@@ -1,4 +1,4 @@
-"""Plots: what is drawn stands where its value is, and needs no colour to be told apart."""
+"""Charts: marks are at their values, and shapes distinguish series without colour."""
 
 from itertools import pairwise
 from typing import Any
@@ -22,13 +22,13 @@ def series(name: str, *values: float, tone: int | None = None, dash: int = 0) ->
 
 
 def rects(svg: str) -> list[tuple[float, float]]:
-    """Top and bottom of each bar, with the gap between parts."""
+    """Returns the top and the bottom of each bar, with the gap between segments."""
     found = ElementTree.fromstring(svg).iter("rect")
     spans = [(float(rect.get("y", "nan")), float(rect.get("height", "nan"))) for rect in found]
     return [(y, y + height) for y, height in spans]
 
 
-def test_a_stack_stands_on_the_axis_and_each_part_on_the_one_below() -> None:
+def test_stack_starts_at_the_axis_and_each_segment_at_the_one_below() -> None:
     drawn = rects(stacked(chart(series("a", 10, 20, 30), series("b", 30, 20, 10), series("c", 10, 10, 10))))
     for level in range(3):
         parts = drawn[level::3]
@@ -37,13 +37,13 @@ def test_a_stack_stands_on_the_axis_and_each_part_on_the_one_below() -> None:
         assert parts[-1][0] == pytest.approx(drawn[-1][0], abs=1.2), "the totals are the same"
 
 
-def test_a_part_that_a_level_has_not_leaves_no_gap() -> None:
+def test_missing_segment_leaves_no_gap() -> None:
     missing = Series("b", (Point(0, 5, "5"),))
     drawn = rects(stacked(chart(series("a", 5, 5, 5), missing, series("c", 5, 5, 5))))
     assert drawn[5][1] == pytest.approx(drawn[1][0], abs=1.2)
 
 
-def test_parts_and_bars_carry_their_mark() -> None:
+def test_segments_and_bars_have_their_mark() -> None:
     for draw in (stacked, bars):
         svg = draw(chart(series("a", 10, 10, 10), series("b", 10, 10, 10)))
         assert svg.count("<circle") == 3, "the first series' mark is a circle"
@@ -51,7 +51,7 @@ def test_parts_and_bars_carry_their_mark() -> None:
         assert ">a: 10<" in svg
 
 
-def test_two_factors_are_told_by_colour_and_by_stroke() -> None:
+def test_colour_and_stroke_distinguish_two_factors() -> None:
     four = [series(f"{tone}{dash}", 1, 2, 3, tone=tone, dash=dash) for tone in (0, 1) for dash in (0, 1)]
     found = ElementTree.fromstring(lines(chart(*four))).iter("g")
     assert [group.get("class") for group in found if "series" in group.get("class", "")] == [
@@ -65,7 +65,7 @@ def test_two_factors_are_told_by_colour_and_by_stroke() -> None:
     assert 'class="line"' not in chart(series("a", 1, 2, 3)).swatch(0)
 
 
-def test_shares_stand_in_proportion_and_sizes_by_their_logarithm() -> None:
+def test_axis_of_shares_is_linear_and_axis_of_sizes_is_logarithmic() -> None:
     def places(**options: Any) -> list[float]:
         svg = ElementTree.fromstring(lines(chart(series("a", 1, 2, 3), **options)))
         return [float(mark.get("cx", "nan")) for mark in svg.iter("circle")]

@@ -34,7 +34,7 @@ def plots(html: str) -> list[ElementTree.Element]:
 
 
 class Outline(HTMLParser):
-    """Checks that what is opened is closed, in order, and gathers attributes and text."""
+    """Checks that all elements are closed in order, and collects attributes and text."""
 
     VOID = frozenset({"meta", "br", "rect", "path", "circle"})
 
@@ -67,14 +67,14 @@ def outline(html: str) -> Outline:
     return parser
 
 
-def test_the_answer_stands_on_top() -> None:
+def test_answer_is_at_the_top() -> None:
     text = " ".join("".join(outline(published_page()).text).replace("\xa0", " ").split())
     assert "cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB" in text
     assert text.index("Retries occurred only on jetson, from 3 GiB on") < text.index("22.11 ± 0.05 s")
 
 
-def test_one_class_is_told_by_the_setting_that_varies() -> None:
-    """Columns are its levels; nodes and trials stay the class's."""
+def test_page_of_one_class_compares_the_setting_that_varies() -> None:
+    """The columns are levels of the setting. Nodes and trials have the name of the class."""
     results = [
         measured(
             "cloud", "1Mi", [(base * step, 0) for step in (0.99, 1.0, 1.01)], case, levels={**LEVELS, "tls": level}
@@ -86,18 +86,18 @@ def test_one_class_is_told_by_the_setting_that_varies() -> None:
     assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50%." in text
     assert "cloud-1" in text
     (run,) = runs(results)
-    told = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
-    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50%." in told
+    printed = "".join(str(part) for part in show_run(run) if isinstance(part, Text))
+    assert "On the nodes measured, TLS None is ahead at 1 MiB, by 50%." in printed
 
 
-def test_what_clients_have_at_once_is_said_beside_the_answer() -> None:
+def test_shares_of_clients_are_added_to_the_answer() -> None:
     run = network_run(*ALONE, result(4, CLIENTS, 60, 30, 10))
-    said = "All at once, phone gets 60% of the total throughput. Compared with alone: phone 60%"
-    assert said in render([run], {})
-    assert said in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
+    sentence = "All at once, phone gets 60% of the total throughput. Compared with alone: phone 60%"
+    assert sentence in render([run], {})
+    assert sentence in "".join(str(part) for part in show_run(run) if isinstance(part, Text))
 
 
-def test_nothing_is_loaded_from_anywhere() -> None:
+def test_page_loads_nothing() -> None:
     html = published_page()
     found = outline(html)
     assert not re.search(r"https?:|url\(|@import|<script|<link|<iframe", html)
@@ -105,7 +105,7 @@ def test_nothing_is_loaded_from_anywhere() -> None:
     assert all(value.startswith("#") for _, name, value in found.attributes if name == "href")
 
 
-def test_every_plot_is_named_described_and_given_in_numbers() -> None:
+def test_every_chart_has_a_title_a_description_and_numbers() -> None:
     html = published_page()
     drawn = plots(html)
     assert len(drawn) >= 8
@@ -127,7 +127,7 @@ def test_every_trial_is_a_dot_and_a_row() -> None:
     assert len(re.findall(r"<tr><td>.*?</tr>", html.split('class="trials"><summary>')[1])) == 140
 
 
-def test_every_mark_lies_within_its_plot() -> None:
+def test_every_mark_is_within_its_chart() -> None:
     for svg in plots(published_page()):
         for bar in svg.iter("rect"):
             assert 0 <= float(bar.get("y", "nan")) <= 254
@@ -137,25 +137,25 @@ def test_every_mark_lies_within_its_plot() -> None:
             assert 66 <= float(mark.get("cx", "nan")) <= 466
 
 
-def test_names_cannot_break_out_of_the_page() -> None:
+def test_names_are_escaped() -> None:
     hostile = '"><script>alert(1)</script>'
     result = measured("cloud", "1Mi", [(1.0, 0)], name=hostile, node=hostile)
     assert "<script" not in page([result])
 
 
-def test_the_spec_is_shown_when_it_is_at_hand() -> None:
+def test_known_spec_is_shown() -> None:
     specs = {("FileTransferBenchmark", "default", "file-transfer"): {"fileSizes": ["1Mi"], "access": "NodePort"}}
     assert "access: NodePort" in page(published(), specs)
 
 
-def test_what_may_have_spoiled_numbers_is_said() -> None:
+def test_page_has_notes_on_invalid_results() -> None:
     text = "".join(outline(published_page()).text)
     assert "1 of 14 cases are not valid" in text
     assert "SpreadTooWide" in text
     assert "CacheCannotHold" in text
 
 
-def test_a_run_without_a_number_is_a_page_too() -> None:
+def test_page_of_a_run_without_statistics() -> None:
     result = measured("cloud", "1Mi", [(1.0, 0)])
     running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
     failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
@@ -194,7 +194,7 @@ def of_kind(
     )
 
 
-def test_a_broker_shows_although_nothing_here_knows_it() -> None:
+def test_page_of_unknown_quantities_and_factors() -> None:
     results = [
         of_kind(
             "BrokerBenchmark",
@@ -218,7 +218,7 @@ def test_a_broker_shows_although_nothing_here_knows_it() -> None:
     assert "Lost ratio by payload size, class and delivery" in text
 
 
-def test_a_network_ranks_by_rate() -> None:
+def test_networks_are_compared_by_rate() -> None:
     results = [
         of_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
@@ -228,8 +228,8 @@ def test_a_network_ranks_by_rate() -> None:
     assert "900.0 ± 9.0 Mbit/s" in text
 
 
-def test_a_result_takes_about_ten_kilobytes() -> None:
-    """A thousand take less than ten megabytes, as plots are left out where there are many combinations."""
+def test_page_has_about_ten_kilobytes_per_result() -> None:
+    """A page of 1,000 results is smaller than 10 MB, because it leaves out charts of many combinations."""
     sizes = ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi")
     places = product(("cloud", "jetson"), ("1", "2"), ("Natural", "Warm", "Cold"), ("None", "TLSv1.3"), sizes)
     results = [
@@ -246,7 +246,7 @@ def test_a_result_takes_about_ten_kilobytes() -> None:
     assert len(page(results).encode()) < 2_200_000
 
 
-def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
+def test_page_of_many_combinations_has_the_main_charts_of_each() -> None:
     sizes, numbers, states = (
         ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi"),
         "123456",
@@ -265,17 +265,17 @@ def test_a_page_of_many_combinations_shows_the_main_plots_of_each() -> None:
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
 
 
-def test_the_network_before_the_first_case_is_a_table() -> None:
+def test_network_in_the_preflight_is_a_table() -> None:
     first, second, *_ = published()
     text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
     assert "Network between nodes" in text
-    for told in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10%", "lte"):
-        assert told in text, told
+    for text_part in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10%", "lte"):
+        assert text_part in text, text_part
     assert "ServerUnreachable: no route: see network policies." in text
     assert "Network between nodes" not in page([first, second])
 
 
-def test_what_was_read_from_a_file_is_marked_as_recorded() -> None:
+def test_page_names_the_files_that_results_come_from() -> None:
     found = newest(runs(published()))
     assert "read from a&lt;b.json, not from a cluster" in render(found, {}, files=["a<b.json"])
     assert "not from a cluster" not in render(found, {})

@@ -1,4 +1,4 @@
-"""Published numbers stand beside the cases that they are of, and nowhere else."""
+"""Published numbers are shown with their own cases only."""
 
 from collections.abc import Sequence
 
@@ -29,8 +29,8 @@ def run_of(results: Sequence[BenchmarkResult]) -> RunResults:
 
 def laid(results: Sequence[BenchmarkResult], theirs: Sequence[BenchmarkResult]) -> list[PublishedTable | None]:
     run = run_of(results)
-    told = relabelled_run(run)
-    return [published_table(told, table, matching_results(run, theirs)) for table in told.tables]
+    relabelled = relabelled_run(run)
+    return [published_table(relabelled, table, matching_results(run, theirs)) for table in relabelled.tables]
 
 
 def value(found: PublishedTable | None, row: str, column: str) -> float | None:
@@ -39,7 +39,7 @@ def value(found: PublishedTable | None, row: str, column: str) -> float | None:
     return None if known is None else known.mean
 
 
-def test_a_published_case_is_a_column_of_its_own_at_its_level() -> None:
+def test_published_case_is_a_further_column() -> None:
     theirs = read(FILES, "FileTransferBenchmark,p,cloud,user,1048576,None,7", "FileTransferBenchmark,p,cloud,,6Gi,,8")
     (found,) = laid(published(), theirs)
     assert found is not None
@@ -51,8 +51,8 @@ def test_a_published_case_is_a_column_of_its_own_at_its_level() -> None:
     assert value(found, "6Gi", "cloud") is None
 
 
-def test_a_run_of_one_case_needs_no_level_to_stand_beside() -> None:
-    """As an iperf3 of which a paper says neither direction nor size of a ping."""
+def test_published_row_without_levels_matches_a_run_of_one_case() -> None:
+    """A paper may name neither the direction of iperf3 nor the size of a ping."""
     (found,) = laid(
         [measured("cloud", "1Mi", [(1.0, 0)] * 3, 1)], read(FILES, "FileTransferBenchmark,p,cloud,user,,None,7")
     )
@@ -70,12 +70,12 @@ def test_a_run_of_one_case_needs_no_level_to_stand_beside() -> None:
         "BrokerBenchmark,p,cloud,user,1Mi,None,7",
     ],
 )
-def test_what_is_of_another_case_stands_nowhere(row: str) -> None:
+def test_published_result_of_another_case_is_not_shown(row: str) -> None:
     assert laid(published(), read(FILES, row)) == [None]
     assert "clients on user, fileSize 1Mi or 512Mi" in no_match_message(run_of(published()))
 
 
-def test_each_table_gets_what_is_of_the_level_that_it_holds() -> None:
+def test_each_table_has_the_published_results_of_its_held_level() -> None:
     own = [
         measured(server, size, [(1.0, 0)], case, levels={"tls": level})
         for case, (server, size, level) in enumerate(
@@ -87,7 +87,7 @@ def test_each_table_gets_what_is_of_the_level_that_it_holds() -> None:
     assert value(tls, "1Mi", "cloud, published") == 7e9
 
 
-def test_where_settings_are_compared_the_published_ones_are_too() -> None:
+def test_published_settings_are_columns_if_settings_are_compared() -> None:
     own = [
         exchanged("cloud", size, [1000] * 10, case, {"broker": broker})
         for case, (broker, size) in enumerate([(b, z) for b in ("kafka", "mosquitto") for z in SIZES], 1)
@@ -99,7 +99,7 @@ def test_where_settings_are_compared_the_published_ones_are_too() -> None:
     assert value(found, "1Ki", "kafka, published") == 26711
 
 
-def test_what_the_run_does_not_know_of_tells_columns_apart() -> None:
+def test_columns_have_the_published_levels_that_differ() -> None:
     rows = [f"FileTransferBenchmark,{name},,user,1Mi,{wire},7" for name, wire in (("p", "a"), ("p", "b"), ("q", "a"))]
     header = FILES.replace("tls", "wire")
     (found,) = laid(published(), read(header, *rows[:2]))

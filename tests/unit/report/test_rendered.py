@@ -83,7 +83,7 @@ def pages() -> dict[str, str]:
 
 @pytest.fixture(scope="module", params=[(360, False), (1280, True)], ids=["phone, light", "wide, dark"])
 def look(pages: dict[str, str], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Look:
-    """What the probe finds in each page, all in one browser."""
+    """Returns what the probe finds in each page. All pages use one browser."""
     width, dark = request.param
     folder = tmp_path_factory.mktemp("rendered")
     frames = [
@@ -102,7 +102,7 @@ def look(pages: dict[str, str], request: pytest.FixtureRequest, tmp_path_factory
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_the_page_can_be_read(kind: str, look: Look) -> None:
+def test_page_is_readable(kind: str, look: Look) -> None:
     found = look.found[kind]
     assert found["plots"] >= 8
     assert found["window"] == look.width

@@ -1,4 +1,4 @@
-"""The papers' figures, in kind, from results like theirs; and percentiles by class."""
+"""Figures of a run: those of the papers, from similar results, and distributions by class."""
 
 import re
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ from tierbench.results.quantities import main_quantity
 BROKER = kind_of("BrokerBenchmark").report
 
 
-def pictures(results: list[BenchmarkResult]) -> RunFigures:
+def figures_of(results: list[BenchmarkResult]) -> RunFigures:
     found = run(results)
     return RunFigures(found, "p", main_quantity(found.benchmark.kind, ()))
 
@@ -37,8 +37,8 @@ def titled(figures: tuple[Figure, ...], start: str) -> list[Figure]:
     return [figure for figure in figures if figure.chart.title.startswith(start)]
 
 
-def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
-    found = titled(pictures(papers.ratios()).main, "Messages per second by compression ratio and compression")
+def test_rate_by_compression_ratio_has_a_linear_axis() -> None:
+    found = titled(figures_of(papers.ratios()).main, "Messages per second by compression ratio and compression")
     assert [figure.chart.title.split(": ")[1] for figure in found] == ["10 kB", "100 kB"]
     assert found[0].chart.levels[0] == "10%"
     assert found[0].chart.axis == "Compression ratio (share left)"
@@ -47,8 +47,8 @@ def test_the_rate_over_the_ratio_stands_in_proportion() -> None:
     assert found[0].svg.count('class="line"') == 3
 
 
-def test_words_are_bars_and_never_joined_nor_logarithmic() -> None:
-    for figure in pictures(papers.deliveries()).main:
+def test_words_are_bars_on_a_linear_axis() -> None:
+    for figure in figures_of(papers.deliveries()).main:
         assert 'class="line"' not in figure.svg
         assert figure.svg.count('class="bar"') == 6
         assert figure.svg.count('class="interval"') == 6
@@ -56,7 +56,7 @@ def test_words_are_bars_and_never_joined_nor_logarithmic() -> None:
         assert "logarithmic" not in figure.note
 
 
-def test_a_message_takes_its_round_trip_and_decoding() -> None:
+def test_time_of_a_message_is_its_round_trip_and_decoding() -> None:
     parts = {"compress": 2_000_000, "encrypt": 1_000_000, "decrypt": 500_000, "decompress": 250_000}
     result = papers.brokered(1, 10e6, papers.USER, parts, payloadSize="1Ki", compression="Gzip", encryption="AES")
     times = message_time(Cell((result,)))
@@ -64,8 +64,8 @@ def test_a_message_takes_its_round_trip_and_decoding() -> None:
     assert message_time(Cell((published()[0],))) == {}
 
 
-def test_time_is_stacked_for_what_is_encoded_alone() -> None:
-    found = dict(pictures(papers.ratios()).sections)["Time of a message, by step"]
+def test_only_encoded_messages_have_a_stack_of_steps() -> None:
+    found = dict(figures_of(papers.ratios()).sections)["Time of a message, by step"]
     assert [figure.chart.title for figure in found[:4]] == [
         "Time of a message by compression ratio and part: compression Gzip, 10 kB",
         "Time of its encoding and decoding by compression ratio and part: compression Gzip, 10 kB",
@@ -74,10 +74,10 @@ def test_time_is_stacked_for_what_is_encoded_alone() -> None:
     ]
     assert [series.name for series in found[0].chart.series] == ["compress", "transfer", "decompress"]
     assert "Mean per message" in found[0].note
-    assert dict(pictures(papers.deliveries()).sections)["Time of a message, by step"] == ()
+    assert dict(figures_of(papers.deliveries()).sections)["Time of a message, by step"] == ()
 
 
-def test_each_device_stands_alone_beside_all_at_once() -> None:
+def test_each_client_has_a_bar_alone_and_at_once() -> None:
     (figure,) = device_figures("p", run(papers.devices()))
     assert figure.chart.title == "Throughput of each client, alone and all at once"
     assert figure.chart.levels == papers.DEVICES
@@ -90,7 +90,7 @@ def test_each_device_stands_alone_beside_all_at_once() -> None:
     assert device_figures("p", run(papers.access_networks())) == ()
 
 
-def test_clients_of_different_classes_go_by_their_class() -> None:
+def test_clients_of_different_classes_have_the_names_of_classes() -> None:
     result = papers.devices()[-1]
     clients = (*NODES, *result.spec.clients[3:])
     changed = result.model_copy(update={"spec": result.spec.model_copy(update={"clients": clients})})
@@ -98,11 +98,11 @@ def test_clients_of_different_classes_go_by_their_class() -> None:
     assert figure.chart.levels == ("pi", "jetson", "phone", "tablet-2", "pc")
 
 
-def test_a_client_s_rate_is_in_no_other_plot() -> None:
-    assert not titled(pictures(papers.devices()).main, "Client")
+def test_rates_of_clients_are_in_one_figure() -> None:
+    assert not titled(figures_of(papers.devices()).main, "Client")
 
 
-def test_the_page_shows_the_pictures_before_the_tables() -> None:
+def test_figures_precede_tables() -> None:
     text = "".join(outline(page(papers.ratios())).text)
     assert text.index("Figures") < text.index("Time of a message, by step (8)") < text.index("mean ± s.d.")
 
@@ -113,15 +113,15 @@ def figures(results: list[BenchmarkResult], titles: Mapping[str, str] = BROKER.s
     return distribution_figures("p", panel_of(table), titles)
 
 
-def test_percentiles_are_those_of_all_trials_together() -> None:
+def test_percentiles_are_over_all_trials() -> None:
     times = [10**6 * (1 + n // 90) for n in range(100)]  # 90 of 1 ms, 10 of 2 ms
     (figure,) = figures([exchanged("cloud", "1Ki", times)])
     numbers = {row[0]: row[1] for row in figure.rows}
-    assert list(numbers) == ["0%", "50%", "90%", "99%"]  # 300 messages: one in 1,000 is not among them
+    assert list(numbers) == ["0%", "50%", "90%", "99%"]  # 300 messages are too few for 99.9%
     assert [text.split()[0][:3] for text in numbers.values()] == ["1.0", "1.0", "1.0", "2.0"]
 
 
-def test_a_plot_for_each_size_and_a_line_for_each_class() -> None:
+def test_each_size_has_a_figure_and_each_class_a_line() -> None:
     found = figures(three_classes())
     assert [figure.chart.title for figure in found] == [
         f"Round trip at {size}" for size in ("1 KiB", "10 KiB", "100 KiB")
@@ -132,17 +132,17 @@ def test_a_plot_for_each_size_and_a_line_for_each_class() -> None:
     assert len(figures(three_classes(), BROKER.other_spreads)) == 3
 
 
-def test_every_distribution_that_results_hold_has_a_name() -> None:
+def test_every_distribution_has_a_title() -> None:
     drawn = [name for kind in kinds() for name in (*kind.report.spreads, *kind.report.other_spreads)]
     assert sorted(drawn) == sorted(Distributions.model_fields)
 
 
-def test_few_messages_have_no_percentiles() -> None:
+def test_few_messages_have_no_distribution() -> None:
     assert figures([exchanged("cloud", "1Ki", [10**6] * 33)]) == ()
     assert len(figures([exchanged("cloud", "1Ki", [10**6] * 34)])) == 1
 
 
-def test_a_class_without_enough_messages_ends_earlier() -> None:
+def test_line_of_fewer_messages_ends_earlier() -> None:
     many, few = exchanged("cloud", "1Ki", [10**6] * 1000), exchanged("jetson", "1Ki", [10**6] * 20, case=2)
     (figure,) = figures([many, few])
     assert figure.rows[-1][2] == "–"
@@ -150,7 +150,7 @@ def test_a_class_without_enough_messages_ends_earlier() -> None:
 
 
 @given(st.lists(st.integers(1, 10**10), min_size=34, max_size=200))
-def test_lines_never_fall_and_stay_within_the_plot(times: list[int]) -> None:
+def test_lines_never_fall_and_are_within_the_chart(times: list[int]) -> None:
     (figure,) = figures([exchanged("cloud", "1Ki", times)])
     (line,) = re.findall(r'class="line" d="M([^"]+)"', figure.svg)
     corners = [tuple(map(float, corner.split())) for corner in line.split("L")]
@@ -159,7 +159,7 @@ def test_lines_never_fall_and_stay_within_the_plot(times: list[int]) -> None:
     assert all(66 <= x <= 466 and 12 <= y <= 254 for x, y in corners)
 
 
-def test_the_page_shows_them() -> None:
+def test_page_has_the_distributions() -> None:
     html = page(three_classes())
     text = "".join(outline(html).text)
     assert "Distribution of single operations (3)" in text

@@ -1,4 +1,4 @@
-"""TCP over time, drawn: a line a sender, and the states that it was in."""
+"""Charts of TCP over time: a line per sender, and its congestion states."""
 
 from xml.etree import ElementTree
 
@@ -25,7 +25,7 @@ METADATA = Metadata(name="nb-demo-r1-c001", namespace="default")
 
 
 def case(clients: int = 1, **columns: list[int]) -> tuple[BenchmarkResult, BenchmarkTrace]:
-    """A result of two trials, and its trace."""
+    """Returns a result of two trials, and its trace."""
     parts = [PartOutput([traced(1, trace(**columns)), traced(2, trace(**columns))]) for _ in range(clients)]
     lines = merge_parts(parts)
     wanted = spec(2).model_copy(update={"clients": NODES[:clients] if clients > 1 else ()})
@@ -40,7 +40,7 @@ def drawn(result: BenchmarkResult, kept: BenchmarkTrace) -> tuple[Timeline, ...]
     return timelines(run, {("default", METADATA.name): kept}, "t")
 
 
-def test_the_first_trial_is_drawn_with_window_round_trip_and_state() -> None:
+def test_first_trial_has_window_round_trip_and_state() -> None:
     (found,) = drawn(*case())
     assert found.heading.endswith("cloud to raspberry-pi-4, trial 1")
     assert [line.name for line in found.lines] == ["p1"]
@@ -53,19 +53,19 @@ def test_the_first_trial_is_drawn_with_window_round_trip_and_state() -> None:
         ElementTree.fromstring(drawing.svg)
 
 
-def test_states_are_stretches_of_time() -> None:
+def test_states_are_periods() -> None:
     (found,) = drawn(*case())
     titles = [title.text for title in ElementTree.fromstring(found.drawings[2].svg).iter("title")]
     assert titles[1:] == ["p1: Open, 0.1 to 0.3 s", "p1: Recovery, 0.3 to 0.4 s", "p1: Open, 0.4 to 0.4 s"]
 
 
 def lines_of(drawing: Drawing) -> list[tuple[str, str]]:
-    """The class of each line and what it is called."""
+    """Returns the CSS class and the name of each line."""
     found = ElementTree.fromstring(drawing.svg).iter("path")
     return [(one.get("class", ""), one.findtext("title", "")) for one in found if "line" in one.get("class", "")]
 
 
-def test_a_threshold_is_drawn_from_where_it_is_set() -> None:
+def test_slow_start_threshold_is_drawn_while_it_is_set() -> None:
     (found,) = drawn(*case(slowStartThresholdBytes=[0, 43440, 0, 28960]))
     named = ("line threshold", "p1, slow-start threshold")
     assert lines_of(found.drawings[0]) == [("line", "p1"), named, named]
@@ -74,14 +74,14 @@ def test_a_threshold_is_drawn_from_where_it_is_set() -> None:
     assert lines_of(never.drawings[0]) == [("line", "p1")]
 
 
-def test_of_several_clients_each_is_a_line_of_its_name() -> None:
+def test_each_client_has_a_line_with_its_name() -> None:
     (found,) = drawn(*case(3))
     assert [line.name for line in found.lines] == ["pi-1", "jetson-1", "phone-1"]
     paths = [path for path in ElementTree.fromstring(found.drawings[0].svg).iter("path") if path.get("class") == "line"]
     assert len(paths) == 3
 
 
-def test_the_page_shows_what_there_is_and_nothing_where_there_is_none() -> None:
+def test_page_has_the_section_only_with_traces() -> None:
     result, kept = case()
     several = runs([result])
     page = render(several, {}, {("default", METADATA.name): kept})
@@ -89,7 +89,7 @@ def test_the_page_shows_what_there_is_and_nothing_where_there_is_none() -> None:
     assert "TCP over time" not in render(several, {})
 
 
-def test_a_damaged_trace_says_so() -> None:
+def test_heading_reports_a_damaged_trace() -> None:
     result, kept = case()
     damaged = kept.status.traces[0].model_copy(update={"data": "####"})
     broken = kept.model_copy(update={"status": TraceStatus(trials=1, traces=(damaged,))})

@@ -9,7 +9,7 @@ import pytest
 from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report import papers
 from tests.unit.report.test_page import page
-from tests.unit.report.test_run_figures import pictures
+from tests.unit.report.test_run_figures import figures_of
 from tests.unit.results.trials import line as download
 from tests.unit.results.trials import measured as downloaded
 from tests.unit.results.trials import spec as file_spec
@@ -28,7 +28,7 @@ def shared(case: int, broker: str, pairs: int) -> BenchmarkResult:
 
 def figures(*pairs: int, brokers: tuple[str, ...] = ("kafka", "mosquitto")) -> tuple[Figure, ...]:
     places = [(broker, number) for broker in brokers for number in pairs]
-    found = pictures([shared(case, *place) for case, place in enumerate(places, start=1)])
+    found = figures_of([shared(case, *place) for case, place in enumerate(places, start=1)])
     return dict(found.sections)["Throughput of each pair"]
 
 
