@@ -10,11 +10,11 @@ from math import fsum
 from statistics import geometric_mean
 from typing import Final
 
-from tierbench.advice.estimate import estimate, smaller_is_better, with_derived_quantities
+from tierbench.advice.estimate import estimate, smaller_is_better, trial_retries, with_derived_quantities
 from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import RETRIES, is_censored, levels_and_parameters, quantity_values
+from tierbench.results.quantities import RETRIES, is_censored, levels_and_parameters
 from tierbench.stats.means import Estimate, MeanDifference, holm_adjusted
 from tierbench.stats.rates import EventCount, dispersion, equal_rates_p
 from tierbench.stats.runs import compare_with_runs, run_mean
@@ -185,13 +185,9 @@ def _retries_p(now: Cell, before: Sequence[Cell]) -> float:
     return equal_rates_p(EventCount(events / wider, trials), EventCount(others / wider, earlier))
 
 
-def _retries(cell: Cell) -> Sequence[float]:
+def _retries(cell: Cell) -> list[float]:
     """Returns the retries of each counted trial."""
-    counted = (
-        (result.spec.benchmark.kind, [trial for trial in result.status.trials if not trial.warmup])
-        for result in cell.results
-    )
-    return [value for kind, trials in counted for value in quantity_values(kind, trials, "retries")]
+    return [retries for result in cell.results for retries in trial_retries(result)]
 
 
 def _runs(cell: Cell) -> list[Cell]:

@@ -1,17 +1,24 @@
 """Estimates of the mean of a quantity, from results, and the quantities that follow from the trials of a result."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from math import sqrt
 from typing import Final
 
 from tierbench.advice.tables import Cell, ResultSet
-from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.results.published import is_published_mean
-from tierbench.results.quantities import RETRIES, describe, main_quantity, quantity_values, rate_quantity
+from tierbench.results.quantities import (
+    RETRIES,
+    counted_trials,
+    describe,
+    good_trials,
+    main_quantity,
+    quantity_values,
+    rate_quantity,
+)
 from tierbench.results.units import title
 from tierbench.stats.means import Estimate, pool_nodes, pool_trials
 from tierbench.stats.quantiles import quantile_error
@@ -108,7 +115,7 @@ def derived_statistic(result: BenchmarkResult, quantity: str) -> Statistic | Non
     whole = result.status.statistics.get(base)
     if match is None or whole is None:
         return None
-    values = sorted(_values(result, base, good=True))
+    values = sorted(quantity_values(result.spec.benchmark.kind, good_trials(result.status.trials), base))
     error = quantile_error(values, int(match["which"][1:]) / 100) if len(values) == whole.count else None
     value = getattr(whole, match["which"].lower())
     deviation = None if error is None else round(error * sqrt(whole.count))
@@ -123,19 +130,17 @@ def _retries(result: BenchmarkResult) -> Statistic | None:
         return None
     if not counts.retries:
         return _no_retries(trials)
-    values = [1e6 * value for value in _values(result, "retries", good=False)]
+    values = [1e6 * value for value in trial_retries(result)]
     if len(values) == trials:
         return describe(values)
     return describe([1e6 * counts.retries / trials]).model_copy(update={"count": trials})
 
 
+def trial_retries(result: BenchmarkResult) -> list[float]:
+    """Returns the retries of each counted trial."""
+    return quantity_values(result.spec.benchmark.kind, counted_trials(result.status.trials), "retries")
+
+
 @lru_cache(maxsize=64)
 def _no_retries(trials: int) -> Statistic:
     return describe([0.0] * trials)
-
-
-def _values(result: BenchmarkResult, quantity: str, *, good: bool) -> Sequence[float]:
-    """Returns the quantity in each counted trial, or in each good trial."""
-    counted = (trial for trial in result.status.trials if not trial.warmup)
-    chosen = (trial for trial in counted if not good or trial.outcome is Outcome.COMPLETED)
-    return quantity_values(result.spec.benchmark.kind, chosen, quantity)

@@ -10,13 +10,12 @@ from markupsafe import Markup
 from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.leaders import LevelVerdict
 from tierbench.advice.tables import Cell
-from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultTrial
 from tierbench.kinds.registry import kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.panels import Panel
-from tierbench.results.quantities import quantity_values
+from tierbench.results.quantities import good_trials, quantity_values
 from tierbench.results.units import (
     are_numbers,
     humanize,
@@ -36,14 +35,26 @@ _LOG_NOTE: Final = "Both axes are logarithmic."
 _RATIO: Final = "Compression ratio"
 Draw = Callable[[int, Cell], Point | None]
 DEVICE_READ_SHARE: Final = "deviceReadPartsPerMillion"
-EVIDENCE: Final = (
-    DEVICE_READ_SHARE,
-    "serverIoWaitPartsPerMillion",
-    "serverIoPressurePartsPerMillion",
-    "serverResidentPartsPerMillion",
-    "serverCpuPartsPerMillion",
-)
-"""The quantities that explain the others, the most useful first."""
+EVIDENCE: Final = {
+    DEVICE_READ_SHARE: (
+        "Read from the disk, share of the bytes served",
+        "0%: all bytes came from memory. 100%: all bytes were read from the disk.",
+    ),
+    "serverIoWaitPartsPerMillion": ("I/O wait of the server's node", "Share of CPU time that waited for the disk."),
+    "serverIoPressurePartsPerMillion": (
+        "I/O pressure of the server's node",
+        "Share of time in which a task waited for the disk.",
+    ),
+    "serverResidentPartsPerMillion": (
+        "File in the page cache when a trial began",
+        "Share of the served file that memory held.",
+    ),
+    "serverCpuPartsPerMillion": (
+        "CPU of the server's node",
+        "Share of CPU time that was used, without waiting for I/O.",
+    ),
+}
+"""The shares that explain other quantities, the most useful first, each with a title and a note."""
 
 
 @dataclass(frozen=True)
@@ -145,14 +156,11 @@ def evidence_figures(prefix: str, panel: Panel) -> tuple[Figure, ...]:
 
 
 def _evidence_figure(name: str, panel: Panel, quantity: str) -> Figure | None:
-    text, note = _HEADINGS.get(quantity, (title(quantity), ""))
-    share = quantity.endswith("PartsPerMillion")
-
     def point(level: int, cell: Cell) -> Point | None:
         value = mean_evidence(cell, quantity)
         return None if value is None else Point(level, value, show(quantity, value))
 
-    return _bars(name, panel, quantity, text, note, point, _PERCENT_FULL if share else None)
+    return _bars(name, panel, quantity, *EVIDENCE[quantity], point, _PERCENT_FULL)
 
 
 def _bars(
@@ -229,47 +237,15 @@ def _add_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
     return total
 
 
-_HEADINGS: Final = {
-    "deviceReadPartsPerMillion": (
-        "Read from the disk, share of the bytes served",
-        "0%: all bytes came from memory. 100%: all bytes were read from the disk.",
-    ),
-    "serverIoWaitPartsPerMillion": ("I/O wait of the server's node", "Share of CPU time that waited for the disk."),
-    "serverIoPressurePartsPerMillion": (
-        "I/O pressure of the server's node",
-        "Share of time in which a task waited for the disk.",
-    ),
-    "serverResidentPartsPerMillion": (
-        "File in the page cache when a trial began",
-        "Share of the served file that memory held.",
-    ),
-    "serverCpuPartsPerMillion": (
-        "CPU of the server's node",
-        "Share of CPU time that was used, without waiting for I/O.",
-    ),
-    "clientCpuPartsPerMillion": (
-        "CPU of the client",
-        "Its CPU time divided by the time of the trial. 100% is one processor.",
-    ),
-    "tcpRetransmits": ("TCP segments retransmitted per trial", "Measured on the sending side."),
-    "tcpRoundTripNanoseconds": ("TCP round-trip time", "Measured on the sending side while data flows."),
-}
-
-
-def good_trials(cell: Cell) -> tuple[ResultTrial, ...]:
+def good_trials_of(cell: Cell) -> tuple[ResultTrial, ...]:
     """Returns the good trials of a cell."""
-    return tuple(
-        trial
-        for result in cell.results
-        for trial in result.status.trials
-        if not trial.warmup and trial.outcome is Outcome.COMPLETED
-    )
+    return tuple(trial for result in cell.results for trial in good_trials(result.status.trials))
 
 
 def values(cell: Cell, quantity: str) -> tuple[float, ...]:
     """Returns the quantity in each good trial that has it."""
     kind = cell.results[0].spec.benchmark.kind if cell.results else ""
-    return tuple(quantity_values(kind, good_trials(cell), quantity))
+    return tuple(quantity_values(kind, good_trials_of(cell), quantity))
 
 
 def mean_evidence(cell: Cell, quantity: str) -> float | None:
@@ -283,5 +259,5 @@ def mean_evidence(cell: Cell, quantity: str) -> float | None:
 def _device_read_share(cell: Cell) -> float | None:
     read = estimate(cell, "serverDeviceReadBytes")
     of = kind_of(cell.results[0].spec.benchmark.kind).measures.bytes_served if cell.results else None
-    served = [] if of is None else [each for trial in good_trials(cell) if (each := of(trial)) is not None]
+    served = [] if of is None else [each for trial in good_trials_of(cell) if (each := of(trial)) is not None]
     return None if read is None or not served else 1e6 * read.mean / fmean(served)

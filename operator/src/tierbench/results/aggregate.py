@@ -25,8 +25,10 @@ from tierbench.kube.clock import format_time
 from tierbench.results.merging import merge_distributions
 from tierbench.results.quantities import (
     RETRIES,
+    counted_trials,
     describe,
     describe_retries,
+    good_trials,
     main_quantity,
     quantities,
     quantity_values,
@@ -72,13 +74,13 @@ def _key(trial: TrialFields) -> tuple[bool, int]:
 
 def missing_trials(spec: ResultSpec, status: ResultStatus) -> tuple[int, ...]:
     """Returns the numbers of the counted trials that the result does not have yet, ascending."""
-    there = {trial.trial for trial in _counted(status.trials)}
+    there = {trial.trial for trial in counted_trials(status.trials)}
     return tuple(number for number in range(1, spec.trials + 1) if number not in there)
 
 
 def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
     """Returns the number of the newest client that ran trials of a pass, from 1 in each pass; 0 if there is none."""
-    return max((trial.attempt for trial in _counted(trials) if trial.trial in share), default=0)
+    return max((trial.attempt for trial in counted_trials(trials) if trial.trial in share), default=0)
 
 
 def conclude(
@@ -89,7 +91,7 @@ def conclude(
     The phase is Measured if there is a good trial, otherwise Failed with the most frequent reason of its trials.
     `cause` is why the case ended early, if it did.
     """
-    counted, good = _counted(status.trials), _good(status.trials)
+    counted, good = counted_trials(status.trials), good_trials(status.trials)
     if not good:
         reason, message = _most_frequent_failure(counted)
         return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
@@ -128,7 +130,7 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "reason": reason,
             "message": message[:1024],
             "completion_time": format_time(now),
-            "facts": facts(spec, _good(status.trials), status.counts.interruptions),
+            "facts": facts(spec, good_trials(status.trials), status.counts.interruptions),
             "display": display(spec, status, reason),
         }
     )
@@ -143,12 +145,12 @@ def with_stored_bytes(status: ResultStatus, trace: TraceStatus | None = None) ->
 
 def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
     """Returns the status with the counts, the statistics and the display of its trials."""
-    kind, good = spec.benchmark.kind, _good(status.trials)
+    kind, good = spec.benchmark.kind, good_trials(status.trials)
     main = main_quantity(kind, quantities(kind, good))
     own = _trimmed_statistics(spec, good, main)
     statistics = _statistics(spec, _trim_trials(spec, good, main)) | own
     untrimmed = _statistics(spec, good) if own else {}
-    retries = quantity_values(kind, _counted(status.trials), "retries")
+    retries = quantity_values(kind, counted_trials(status.trials), "retries")
     if retries:
         statistics[RETRIES] = describe_retries(retries)
     status = status.model_copy(
@@ -216,24 +218,16 @@ def _trimmed_statistics(spec: ResultSpec, trials: Sequence[ResultTrial], main: s
 
 
 def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
-    counted = _counted(trials)
+    counted = counted_trials(trials)
     return Counts(
-        completed=len(_good(trials)),
-        failed=len(counted) - len(_good(trials)),
+        completed=len(good_trials(trials)),
+        failed=len(counted) - len(good_trials(trials)),
         retries=round(sum(quantity_values(spec.benchmark.kind, counted, "retries"))),
         **kind_of(spec.benchmark.kind).measures.counts(counted),
         interruptions=sum(
             max(newest_attempt(trials, share) - 1, 0) for share in trials_of_passes(spec.trials, spec.passes)
         ),
     )
-
-
-def _counted(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
-    return [trial for trial in trials if not trial.warmup]
-
-
-def _good(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
-    return [trial for trial in _counted(trials) if trial.outcome is Outcome.COMPLETED]
 
 
 def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:

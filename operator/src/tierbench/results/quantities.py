@@ -32,6 +32,16 @@ class GivenTrial(ResultTrial):
     given: Mapping[str, int | float] = Field(default_factory=dict, exclude=True)
 
 
+def counted_trials(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
+    """Returns the trials that are no warm-up trials."""
+    return [trial for trial in trials if not trial.warmup]
+
+
+def good_trials(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
+    """Returns the counted trials that are good."""
+    return [trial for trial in counted_trials(trials) if trial.outcome is Outcome.COMPLETED]
+
+
 def trial_quantities(kind: str, trial: ResultTrial) -> Mapping[str, float | None]:
     """Returns the quantities of a trial of a kind of benchmark by name, None if the trial does not have them."""
     return trial.given if isinstance(trial, GivenTrial) else kind_of(kind).measures.quantities(trial)
@@ -139,7 +149,10 @@ def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: fl
     every = list(results)
     if not every:
         return None
-    kind, trials = every[0].spec.benchmark.kind, [trial for result in every for trial in _good(result)]
+    kind, trials = (
+        every[0].spec.benchmark.kind,
+        [trial for result in every for trial in good_trials(result.status.trials)],
+    )
     name = kind_of(kind).measures.distributions.get(quantity)
     merged = merge_distributions(result.status.distributions for result in every)
     found: Histogram | None = None if name is None else getattr(merged, name)
@@ -160,10 +173,6 @@ def _widened(found: Quantile, of_trials: Sequence[float]) -> Quantile:
     return replace(found, low=low, high=high)
 
 
-def _good(result: BenchmarkResult) -> list[ResultTrial]:
-    return [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
-
-
 def is_censored(result: BenchmarkResult) -> bool:
     """Whether trials were stopped because they took too long.
 
@@ -173,9 +182,9 @@ def is_censored(result: BenchmarkResult) -> bool:
     status = result.status
     missing = status.missing.reason if status.missing is not None else ""
     ended = status.reason if status.phase is ResultPhase.FAILED else missing
-    counted = (trial for trial in status.trials if not trial.warmup) if status.counts.failed else ()
+    trials = counted_trials(status.trials) if status.counts.failed else ()
     return ended == TIMED_OUT or any(
-        trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in counted
+        trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in trials
     )
 
 

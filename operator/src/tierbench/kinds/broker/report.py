@@ -18,7 +18,7 @@ from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.kinds.broker.measures import add_pair_shares, pair_rates
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
-from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials, heading, levels_of
+from tierbench.report.figures import Figure, axis_of, factors_suffix, good_trials_of, heading, levels_of
 from tierbench.report.panels import Line, Panel
 from tierbench.results.quantities import trial_quantities
 from tierbench.results.units import DASH, join_words, percent, show
@@ -184,7 +184,7 @@ def _time_figure(
 
 def message_time(cell: Cell) -> Mapping[str, float]:
     """Returns the mean nanoseconds of a message in each step; empty if no message came back."""
-    known = [times for trial in good_trials(cell) if (times := _times_of(trial))]
+    known = [times for trial in good_trials_of(cell) if (times := _times_of(trial))]
     return {part: fmean(times[part] for times in known) for part in _PARTS} if known else {}
 
 
