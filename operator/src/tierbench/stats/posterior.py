@@ -4,7 +4,7 @@ The quantities are costs, so less is better. A posterior is a mixture of t distr
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
@@ -36,22 +36,18 @@ class Distribution(Protocol):
         """Returns the probability of at most `x`."""
 
     def quantile(self, probability: float) -> float:
-        """Returns the value that is not exceeded with this probability."""
-
-
-def bisect_quantile(cdf: Callable[[float], float], probability: float, centre: float, deviation: float) -> float:
-    """Returns the point at which a distribution function reaches a probability, by bisection around `centre`."""
-    reach = 4 * deviation
-    while cdf(centre - reach) > probability or cdf(centre + reach) < probability:
-        reach *= 2
-    low, high = centre - reach, centre + reach
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if cdf(middle) < probability:
-            low = middle
-        else:
-            high = middle
-    return (low + high) / 2
+        """Returns the value that is not exceeded with this probability, by bisection around the centre."""
+        reach = 4 * self.deviation
+        while self.cdf(self.centre - reach) > probability or self.cdf(self.centre + reach) < probability:
+            reach *= 2
+        low, high = self.centre - reach, self.centre + reach
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            if self.cdf(middle) < probability:
+                low = middle
+            else:
+                high = middle
+        return (low + high) / 2
 
 
 class Component(NamedTuple):
@@ -74,7 +70,7 @@ class Component(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(Distribution):
     """A mixture of t distributions. The weights of its components add up to 1."""
 
     components: tuple[Component, ...]
@@ -102,10 +98,6 @@ class Mixture:
                 for weight, centre, deviation, degrees in self._kernels
             ]
         )
-
-    def quantile(self, probability: float) -> float:
-        """Returns the value that is not exceeded with this probability."""
-        return bisect_quantile(self.cdf, probability, self.centre, self.deviation)
 
     def minus(self, other: "Mixture") -> "Mixture":
         """Returns the distribution of the difference, if the two are independent."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
-from tierbench.stats.posterior import bisect_quantile
+from tierbench.stats.posterior import Distribution
 from tierbench.stats.samples import TAIL
 from tierbench.stats.special import digamma, gamma_cdf, gamma_quantile, incomplete_beta, trigamma
 
@@ -62,7 +62,7 @@ def equal_rates_p(first: EventCount, second: EventCount) -> float:
 
 
 @dataclass(frozen=True)
-class LogRate:
+class LogRate(Distribution):
     """The posterior of the logarithm of a rate: a gamma variable of this shape, divided by the exposure."""
 
     shape: float
@@ -82,17 +82,13 @@ class LogRate:
         """Returns the probability of at most `x`."""
         return gamma_cdf(self.exposure * math.exp(x), self.shape)
 
-    def quantile(self, probability: float) -> float:
-        """Returns the value that is not exceeded with this probability."""
-        return bisect_quantile(self.cdf, probability, self.centre, self.deviation)
-
     def minus(self, other: "LogRate") -> "LogRateRatio":
         """Returns the distribution of the logarithm of the ratio of two independent rates."""
         return LogRateRatio(self, other)
 
 
 @dataclass(frozen=True)
-class LogRateRatio:
+class LogRateRatio(Distribution):
     """The distribution of the logarithm of the ratio of two rates.
 
     With the rates λ and the exposures E, λ₁E₁ / (λ₁E₁ + λ₂E₂) is a beta variable of the two shapes.
@@ -115,10 +111,6 @@ class LogRateRatio:
         """Returns the probability of at most `x`."""
         odds = math.exp(x) * self.first.exposure / self.second.exposure
         return incomplete_beta(odds / (1 + odds), self.first.shape, self.second.shape)
-
-    def quantile(self, probability: float) -> float:
-        """Returns the value that is not exceeded with this probability."""
-        return bisect_quantile(self.cdf, probability, self.centre, self.deviation)
 
 
 def pool_rates(levels: Sequence[tuple[float, Sequence[EventCount]]]) -> LogRate:
