@@ -1,0 +1,35 @@
+"""An operator for tests: its settings, and informers that list again when a test says so."""
+
+from yarl import URL
+
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
+from tests.unit.controller.test_settings import ENVIRONMENT
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.controller.advisor import Advisor
+from tierbench.controller.context import Context
+from tierbench.controller.settings import Settings
+from tierbench.controller.watches import handled, reflected
+from tierbench.kube.informer import ListObserver
+from tierbench.kube.resources import NODES
+
+
+def context_of(api: ApiServer, **environment: str) -> Context:
+    """Returns the context of an operator that watches all namespaces."""
+    settings = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": "", **environment})
+    return Context(InProcessKube(api), settings)
+
+
+def relist(api: ApiServer, context: Context) -> None:
+    """Lists all types again, except for nodes and their classes, which tests set directly."""
+    advisor = Advisor(context)
+    informers = [
+        each
+        for each in (*reflected(context, advisor), *handled(context, advisor))
+        if each.resource not in {NODES, NODE_CLASSES}
+    ]
+    lists = ListObserver(informers, "")
+    for each in informers:
+        for namespace in each.namespaces:
+            path = each.resource.path(namespace)
+            lists.observe(URL(path), api.page_of(path, each.labels))

@@ -1,0 +1,83 @@
+"""Objects of other owners, with labels or names of a benchmark, are neither used nor changed."""
+
+import pytest
+
+from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, foreign, labels
+from tests.unit.domain.world import trial_line
+from tierbench.api.result import RESULTS
+from tierbench.domain.actions import DeleteJob, DeleteServer
+from tierbench.kube.errors import ConflictError
+from tierbench.kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
+from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS
+
+
+@pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])
+async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role: str | None) -> None:
+    """Without a role, each reconcile raised KeyError, and the benchmark could not be deleted."""
+    case = {LABEL_CASE: "1", LABEL_PASS: "1", LABEL_ATTEMPT: "1", LABEL_PART: "0"}
+    demo.api.put(PODS, foreign("forged", role, **case))
+    demo.api.logs["forged"] = trial_line(1).encode()
+    await demo.until_measured(trial_line(1, nanoseconds=7))
+    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    assert demo.result_status["trials"][0]["durationNanoseconds"] == 7
+    (message,) = demo.messages("ForeignObject")
+    assert "Pod forged" in message
+    assert "forged" in demo.api.names("pods")
+
+
+async def test_cleanup_deletes_nothing_because_of_a_forged_service(demo: Demo) -> None:
+    demo.api.put(SERVICES, {"metadata": {"name": "precious-agent", "labels": labels("server")}, "spec": {}})
+    for resource in (PODS, SERVICES, SECRETS, CONFIG_MAPS):
+        demo.api.put(resource, {"metadata": {"name": "precious"}, "spec": {}, "status": {}})
+    demo.api.put(PODS, foreign("forged", "server"))
+    await demo.clean_up()
+    assert demo.api.deleted == []
+
+
+async def test_foreign_object_with_a_needed_name_is_reported(demo: Demo) -> None:
+    demo.api.put(PODS, {"metadata": {"name": SERVER}, "spec": {}, "status": {}})
+    await demo.until(lambda: demo.messages("ForeignObject"))
+    assert f"Pod {SERVER} exists already" in demo.messages("ForeignObject")[0]
+
+
+async def test_recreated_benchmark_does_not_adopt_orphaned_results(demo: Demo) -> None:
+    orphan = {
+        "metadata": {"name": "ft-demo-r3-c001", "labels": OWNER.selector},
+        "spec": {"run": 3, "case": 1, "benchmark": {"kind": OWNER.kind, "name": OWNER.name}},
+        "status": {"phase": "Measured"},
+    }
+    demo.api.put(RESULTS, orphan)
+    await demo.until(lambda: "ft-demo-r4-s1" in demo.api.names("pods"))
+    assert demo.stored(RESULTS, "ft-demo-r3-c001")["status"] == {"phase": "Measured"}
+
+
+async def test_result_of_another_case_with_the_needed_name_is_replaced(demo: Demo) -> None:
+    reference = {"kind": OWNER.kind, "name": OWNER.name, "uid": OWNER.uid, "controller": True}
+    spec = {
+        "benchmark": {"kind": OWNER.kind, "name": OWNER.name},
+        "run": 1,
+        "case": 1,
+        "levels": {"fileSize": "9Gi"},
+        "server": {"nodeClass": "cloud"},
+        "client": {"nodeClass": "user"},
+        "trials": 1,
+    }
+    metadata = {"name": RESULT, "labels": OWNER.selector, "ownerReferences": [reference]}
+    demo.api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Measured"}})
+    await demo.until_server()
+    assert demo.api.path(RESULTS, RESULT) in demo.api.deleted
+    assert demo.messages("ForeignObject")
+
+
+async def test_object_that_was_recreated_since_the_last_list_is_not_deleted(demo: Demo) -> None:
+    await demo.until_server()
+    demo.relist()
+    observed = await demo.reconciler._observe(demo.reconciler._raw())
+    demo.api.force_delete(PODS, SERVER)
+    demo.api.put(PODS, {"metadata": {"name": SERVER}, "spec": {}, "status": {}})
+    executor = demo.reconciler._executor(observed, {}, {})
+    with pytest.raises(ConflictError):
+        await executor.carry_out(DeleteServer(SERVER))
+    await executor.carry_out(DeleteJob("precious"))
+    assert SERVER in demo.api.names("pods")
+    assert not [path for path in demo.api.deleted if "/pods/" in path]
