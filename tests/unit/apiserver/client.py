@@ -80,8 +80,8 @@ class InProcessKube(Kube):
 
 
 @asynccontextmanager
-async def serve(server: ApiServer) -> AsyncIterator[str]:
-    """Serves on loopback, in the running event loop. Yields the URL."""
+async def serve(server: ApiServer) -> AsyncIterator[None]:
+    """Serves on loopback, in the running event loop."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         body = await request.json() if request.can_read_body else None
@@ -107,7 +107,8 @@ async def serve(server: ApiServer) -> AsyncIterator[str]:
     await runner.setup()
     try:
         await web.TCPSite(runner, "127.0.0.1", 0).start()
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield
     finally:
         server.interrupt_watches()
         server.resume_watches()
@@ -117,11 +118,10 @@ async def serve(server: ApiServer) -> AsyncIterator[str]:
 @contextmanager
 def serve_in_thread(server: ApiServer, directory: Path) -> Iterator[str]:
     """Serves on loopback, in a thread of its own. Yields the path of a kubeconfig."""
-    started, ended, url = threading.Event(), threading.Event(), list[str]()
+    started, ended = threading.Event(), threading.Event()
 
     async def run() -> None:
-        async with serve(server) as address:
-            url.append(address)
+        async with serve(server):
             started.set()
             await asyncio.to_thread(ended.wait)
 
@@ -131,7 +131,7 @@ def serve_in_thread(server: ApiServer, directory: Path) -> Iterator[str]:
     config = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": url[0]}}],
+        "clusters": [{"name": "c", "cluster": {"server": server.url}}],
         "users": [{"name": "u", "user": {}}],
     }
     kubeconfig = directory / "kubeconfig"

@@ -119,6 +119,8 @@ class ApiServer:
     """
 
     def __init__(self) -> None:
+        self.url = ""
+        """The address on loopback, while it is served there."""
         self.objects: dict[str, Raw] = {}
         """All objects, and documents such as /openapi/v3, by path. Tests may edit objects in place."""
         self.logs: dict[str, bytes | ApiError] = {}
@@ -197,7 +199,7 @@ class ApiServer:
         """The reason and the message of each Event."""
         return [(raw["reason"], raw["message"]) for raw in self.matching(EVENTS.path(None))]
 
-    async def until(self, holds: Callable[[], object], seconds: float = 60) -> None:
+    async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Waits until something holds."""
         async with asyncio.timeout(seconds):
             while not holds():  # noqa: ASYNC110 (the code under test sets no event)

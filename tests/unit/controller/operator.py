@@ -14,10 +14,14 @@ from tierbench.kube.informer import ListObserver
 from tierbench.kube.resources import NODES
 
 
+def settings_of(**environment: str) -> Settings:
+    """Returns the settings of an operator that watches all namespaces, unless the environment says otherwise."""
+    return Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": "", **environment})
+
+
 def context_of(api: ApiServer, **environment: str) -> Context:
-    """Returns the context of an operator that watches all namespaces."""
-    settings = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WATCH_NAMESPACES": "", **environment})
-    return Context(InProcessKube(api), settings)
+    """Returns the context of an operator with these settings."""
+    return Context(InProcessKube(api), settings_of(**environment))
 
 
 def relist(api: ApiServer, context: Context) -> None:

@@ -1,8 +1,10 @@
-"""The check of the served definitions: what they lack, and what the condition says."""
+"""The check of the served definitions: missing fields, and the condition about them."""
 
+from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.controller.api import Api
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
 from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller.definitions import DefinitionCheck, check_definitions, missing_fields
 from tierbench.kube.errors import ApiError
@@ -21,7 +23,7 @@ def of(**status: Any) -> dict[str, Any]:
 
 
 def served(edition: str, **kinds: Any) -> dict[str, Any]:
-    """What the API server publishes."""
+    """Returns the documents that the API server publishes."""
     group = {"group": "tierbench.io", "version": "v1alpha1"}
     schemas = {
         kind: {**found, "x-kubernetes-group-version-kind": [{**group, "kind": kind}]} for kind, found in kinds.items()
@@ -36,11 +38,11 @@ def own() -> dict[str, Any]:
     return {model.KIND.kind: object_schema(model) for model in resource_types()}
 
 
-def test_equal_definitions_lack_nothing() -> None:
+def test_equal_definitions_have_no_missing_fields() -> None:
     assert not tuple(missing_fields(own(), own()))
 
 
-def test_fields_enum_values_and_kinds_that_are_missing_are_named() -> None:
+def test_missing_fields_enum_values_and_kinds_are_listed() -> None:
     trials = {"type": "array", "items": {"properties": {"number": {}, "heat": {"properties": {"peak": {}}}}}}
     fewer = {"type": "array", "items": {"properties": {"number": {}}}}
     phase, other = {"enum": ["Running", "Ended"]}, {"enum": ["Running", "Over"]}
@@ -57,46 +59,47 @@ def test_fields_enum_values_and_kinds_that_are_missing_are_named() -> None:
     )
 
 
-async def test_definitions_are_read_once_an_edition() -> None:
-    api, check, metrics = Api(), DefinitionCheck(), OperatorMetrics()
+async def test_definitions_are_read_once_per_edition() -> None:
+    api, check, metrics = ApiServer(), DefinitionCheck(), OperatorMetrics()
+    kube = InProcessKube(api)
     older = own()
     del older["BenchmarkResult"]["properties"]["status"]["properties"]["storedBytes"]
     api.objects |= served("1", **older)
-    assert await check_definitions(api, check, metrics)
+    assert await check_definitions(kube, check, metrics)
     assert check.missing == ("BenchmarkResult status.storedBytes",)
     assert "status.storedBytes. Runs wait" in check.message
     assert "kubectl apply --server-side" in check.message
     assert metrics.registry.get_sample_value("tierbench_definitions_differ", {"reason": "DefinitionsOlder"}) == 1
     del api.objects[DOCUMENT]
-    assert not await check_definitions(api, check, metrics), "the same edition is not read again"
+    assert not await check_definitions(kube, check, metrics), "the same edition is not read again"
     api.objects |= served("2", **older)
-    assert not await check_definitions(api, check, metrics), "an edition of equal definitions changes nothing"
+    assert not await check_definitions(kube, check, metrics), "an edition of equal definitions changes nothing"
     api.objects |= served("3", **own())
-    assert await check_definitions(api, check, metrics)
+    assert await check_definitions(kube, check, metrics)
     assert not check.missing
     assert metrics.registry.get_sample_value("tierbench_definitions_differ", {"reason": "DefinitionsOlder"}) == 0
 
 
-async def test_definitions_that_cannot_be_read_stop_nothing() -> None:
-    api, check = Api(), DefinitionCheck()
+async def test_unreadable_definitions_change_nothing() -> None:
+    api, check = ApiServer(), DefinitionCheck()
     api.refuse["GET", INDEX] = ApiError(503, "ServiceUnavailable", "later")
-    assert not await check_definitions(api, check, OperatorMetrics())
+    assert not await check_definitions(InProcessKube(api), check, OperatorMetrics())
     assert (check.missing, check.digest) == ((), "")
 
 
-def test_the_condition_is_written_once_and_keeps_its_time() -> None:
-    api, check = Api(), DefinitionCheck()
+def test_condition_is_written_once_and_keeps_its_transition_time() -> None:
+    now, check = datetime(2026, 1, 2, tzinfo=UTC), DefinitionCheck()
     check.missing = ("BenchmarkResult status.a",)
     ready = {"type": "Ready", "status": "True"}
     raw: dict[str, Any] = {"metadata": {"generation": 3}, "status": {"conditions": [ready]}}
-    first = check.conditions(raw, api.now())
+    first = check.conditions(raw, now)
     assert first is not None
     assert first[0] == ready
     assert (first[1]["status"], first[1]["reason"], first[1]["observedGeneration"]) == ("True", "DefinitionsOlder", 3)
     raw["status"]["conditions"] = [ready, {**first[1], "lastTransitionTime": NOW_TIME}]
-    assert check.conditions(raw, api.now()) is None
+    assert check.conditions(raw, now) is None
     check.missing = ("BenchmarkResult status.b",)
-    second = check.conditions(raw, api.now())
+    second = check.conditions(raw, now)
     assert second is not None
     assert (second[1]["lastTransitionTime"], "status.b" in second[1]["message"]) == (NOW_TIME, True)
     assert len(second) == 2

@@ -2,33 +2,31 @@
 
 from datetime import datetime, timedelta
 
-from tests.unit.controller.api import Api
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import acquire_leases, release_leases
-from tierbench.domain.views import LeaseView, lease_view
+from tierbench.domain.views import lease_view
 from tierbench.kube.resources import LEASES
 
 HOUR = timedelta(hours=1)
 
 
-def lease(api: Api) -> LeaseView:
-    return lease_view(api.objects[f"{LEASES.path('leases')}/c1"])
+async def test_lease_keeps_the_time_of_acquisition_until_another_holder_acquires_it() -> None:
+    api = ApiServer()
+    kube = InProcessKube(api)
 
+    async def acquire(holder: str) -> datetime:
+        await acquire_leases(kube, ObjectCaches(), "leases", holder, ["c1"], api.now() + HOUR)
+        return lease_view(api.objects[LEASES.path("leases", "c1")]).acquired
 
-async def held(api: Api, holder: str, until: datetime) -> datetime:
-    await acquire_leases(api, ObjectCaches(), "leases", holder, ["c1"], until)
-    return lease(api).acquired
-
-
-async def test_a_lease_says_since_when_it_is_held() -> None:
-    api = Api()
-    first = await held(api, "one", api.now() + HOUR)
+    first = await acquire("one")
     api.ahead = HOUR / 2
-    assert await held(api, "one", api.now() + HOUR) == first
-    assert lease(api).expires > first + HOUR
+    assert await acquire("one") == first
+    assert lease_view(api.objects[LEASES.path("leases", "c1")]).expires > first + HOUR
     api.ahead = 3 * HOUR
-    assert await held(api, "one", api.now() + HOUR) == first, "nobody else had it in between"
+    assert await acquire("one") == first, "the Lease has expired, but no other holder has had it"
     api.ahead = 5 * HOUR
-    assert await held(api, "other", api.now() + HOUR) > first + 4 * HOUR
-    await release_leases(api, ObjectCaches(), "leases", "other", ["c1"])
-    assert await held(api, "one", api.now() + HOUR) > first + 4 * HOUR
+    assert await acquire("other") > first + 4 * HOUR
+    await release_leases(kube, ObjectCaches(), "leases", "other", ["c1"])
+    assert await acquire("one") > first + 4 * HOUR

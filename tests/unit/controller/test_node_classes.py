@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.controller.api import Api
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.node_classes import ClusterView
 from tierbench.kube.errors import ApiError, ConflictError
@@ -19,80 +20,90 @@ def node(name: str, memory: str = "4Gi") -> dict[str, Any]:
 
 
 def node_class(name: str) -> dict[str, Any]:
-    """Of the nodes labelled hw=NAME."""
+    """A class of the nodes labelled hw=NAME."""
     return {"metadata": {"name": name}, "spec": {"nodeSelector": {"matchLabels": {"hw": name}}}}
 
 
 @pytest.fixture
-def api() -> Api:
-    api = Api()
+def api() -> ApiServer:
+    """An API server with a node and a class for each of a and b."""
+    api = ApiServer()
     for name in ("a", "b"):
-        api.put(NODES.path(None), node(name))
-        api.put(NODE_CLASSES.path(None), node_class(name))
+        api.put(NODES, node(name))
+        api.put(NODE_CLASSES, node_class(name))
     return api
 
 
-def seen(api: Api) -> ClusterView:
+def view_of(api: ApiServer) -> ClusterView:
+    """Returns the view of an operator that has listed nodes and classes."""
     cluster = ClusterView()
-    for path, raw in api.objects.items():
-        observe = cluster.observe_node if path.startswith(f"{NODES.path(None)}/") else cluster.observe_class
-        observe(raw, deleted=False)
+    for raw in api.matching(NODES.path(None)):
+        cluster.observe_node(raw, deleted=False)
+    for raw in api.matching(NODE_CLASSES.path(None)):
+        cluster.observe_class(raw, deleted=False)
     return cluster
 
 
-async def test_an_odd_node_or_class_costs_itself_alone(api: Api) -> None:
-    """A Node of 1e3 or 1Pi bytes, or a status of another version, kept the operator from starting."""
-    api.put(NODES.path(None), node("odd", "plenty"))
-    api.put(NODES.path(None), node("large", "1Pi"))
-    api.put(NODES.path(None), node("small", "1e3"))
-    api.put(NODE_CLASSES.path(None), {**node_class("odd"), "status": {"nodes": "many"}})
-    cluster = seen(api)
+def counted(api: ApiServer, name: str) -> int | None:
+    """Returns the number of nodes in the status of a class, or None."""
+    raw = api.get(NODE_CLASSES, name)
+    assert raw is not None
+    nodes: int | None = raw.get("status", {}).get("nodes")
+    return nodes
+
+
+async def test_invalid_node_or_class_affects_no_other(api: ApiServer) -> None:
+    """The operator did not start with a node of 1e3 or 1Pi bytes, or with the status of another version."""
+    api.put(NODES, node("odd", "plenty"))
+    api.put(NODES, node("large", "1Pi"))
+    api.put(NODES, node("small", "1e3"))
+    api.put(NODE_CLASSES, {**node_class("odd"), "status": {"nodes": "many"}})
+    cluster = view_of(api)
     assert sorted(cluster.nodes) == ["a", "b", "large", "small"]
     assert (cluster.nodes["large"].memory_bytes, cluster.nodes["small"].memory_bytes) == (2**50, 1000)
     assert sorted(cluster.classes) == ["a", "b"]
 
 
-async def test_a_class_whose_status_is_refused_starves_no_other(api: Api) -> None:
-    cluster = seen(api)
+async def test_rejected_status_of_a_class_does_not_prevent_other_writes(api: ApiServer) -> None:
+    cluster = view_of(api)
     api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
     with pytest.raises(ApiError):
-        await cluster.write_class_statuses(api)
-    assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
+        await cluster.write_class_statuses(InProcessKube(api))
+    assert counted(api, "b") == 1
 
 
-async def test_a_node_that_says_too_much_costs_no_status(api: Api) -> None:
-    """It would end the task that writes them, and with it the operator."""
+async def test_too_long_field_of_a_node_prevents_no_other_status(api: ApiServer) -> None:
+    """The error would end the task that writes statuses, and with it the operator."""
     for name in ("a", "odd-1", "odd-2", "odd-3", "odd-4"):
         raw = node("a") | {"status": {"nodeInfo": {"architecture": name * 100}}}
-        api.put(NODES.path(None), raw | {"metadata": {"name": name, "labels": {"hw": "a"}}})
-    cluster = seen(api)
-    await cluster.write_class_statuses(api)
+        api.put(NODES, raw | {"metadata": {"name": name, "labels": {"hw": "a"}}})
+    cluster = view_of(api)
+    await cluster.write_class_statuses(InProcessKube(api))
     assert len(cluster.nodes["odd-1"].architecture) == 32
-    assert "status" not in api.objects[NODE_CLASSES.path(None, "a")]
-    assert api.objects[NODE_CLASSES.path(None, "b")]["status"]["nodes"] == 1
+    assert counted(api, "a") is None
+    assert counted(api, "b") == 1
 
 
-async def test_a_class_whose_status_is_never_taken_is_not_written_again_until_something_has_changed(api: Api) -> None:
-    cluster = seen(api)
+async def test_rejected_status_is_written_again_only_after_a_change(api: ApiServer) -> None:
+    cluster = view_of(api)
     api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
     with pytest.raises(ApiError):
-        await cluster.write_class_statuses(api)
-    await cluster.write_class_statuses(api)
+        await cluster.write_class_statuses(InProcessKube(api))
+    await cluster.write_class_statuses(InProcessKube(api))
     cluster.retry_rejected()
     with pytest.raises(ApiError):
-        await cluster.write_class_statuses(api)
+        await cluster.write_class_statuses(InProcessKube(api))
     cluster.observe_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
     with pytest.raises(ApiError):
-        await cluster.write_class_statuses(api)
+        await cluster.write_class_statuses(InProcessKube(api))
 
 
-async def test_a_status_that_another_operator_has_written_since_is_not_overwritten(api: Api) -> None:
-    cluster = seen(api)
-    path = NODE_CLASSES.path(None, "a")
-    api.put(NODE_CLASSES.path(None), {**api.objects[path], "status": {"nodes": 7}})
+async def test_status_that_another_leader_has_written_is_not_overwritten(api: ApiServer) -> None:
+    cluster = view_of(api)
+    written = api.change(NODE_CLASSES, "a", status={"nodes": 7})
     with pytest.raises(ConflictError):
-        await cluster.write_class_statuses(api)
-    assert api.objects[path]["status"] == {"nodes": 7}
-    cluster.observe_class(api.objects[path], deleted=False)
-    await cluster.write_class_statuses(api)
-    assert api.objects[path]["status"]["nodes"] == 1
+        await cluster.write_class_statuses(InProcessKube(api))
+    assert counted(api, "a") == 7
+    cluster.observe_class(written, deleted=False)
+    await cluster.write_class_statuses(InProcessKube(api))
+    assert counted(api, "a") == 1

@@ -1,21 +1,21 @@
-"""No task of the operator ends or hangs unnoticed."""
+"""The process ends when one of its tasks ends, and tasks survive failed requests."""
 
 import asyncio
 
 import pytest
 
-from tests.unit.controller.api import Api
-from tests.unit.controller.test_settings import ENVIRONMENT
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import SERVED, ApiServer, Request
+from tests.unit.controller.operator import context_of
 from tests.unit.domain.world import node, node_class
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import main, node_classes
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context
 from tierbench.controller.main import until
 from tierbench.controller.node_classes import run_node_classes
-from tierbench.controller.settings import Settings
 from tierbench.controller.watches import handled
-from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.errors import ApiError, NotFoundError
+from tierbench.kube.errors import ApiError
 
 
 async def hang() -> None:
@@ -23,7 +23,7 @@ async def hang() -> None:
 
 
 async def end() -> None:
-    """As a task does that should have gone on."""
+    """Ends as no task of the operator should."""
 
 
 async def fail() -> None:
@@ -31,64 +31,52 @@ async def fail() -> None:
 
 
 @pytest.mark.parametrize(("task", "error"), [(end, RuntimeError), (fail, ZeroDivisionError)])
-async def test_a_task_that_dies_ends_the_process(task: object, error: type[Exception]) -> None:
+async def test_process_ends_when_a_task_ends(task: object, error: type[Exception]) -> None:
     with pytest.raises(ExceptionGroup) as raised:
         await asyncio.wait_for(until(hang(), hang(), task()), 60)  # type: ignore[operator]
     assert raised.group_contains(error)
 
 
-async def test_the_end_of_the_operator_ends_its_tasks() -> None:
-    begun, ended = asyncio.Event(), []
+async def test_tasks_end_when_the_operator_ends() -> None:
+    started, ended = asyncio.Event(), []
 
     async def work() -> None:
-        begun.set()
+        started.set()
         try:
             await hang()
         finally:
             ended.append(work)
 
-    await asyncio.wait_for(until(begun.wait(), work(), hang()), 60)
+    await asyncio.wait_for(until(started.wait(), work(), hang()), 60)
     assert ended == [work]
 
 
-async def test_a_leader_waits_until_all_kinds_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    """kopf watches no type that is not served when it begins."""
+async def test_leader_waits_until_all_kinds_are_served(monkeypatch: pytest.MonkeyPatch) -> None:
+    """kopf watches no type that is not served when it starts."""
     monkeypatch.setattr(main, "_RETRY_SECONDS", 0)
-    api = Api()
-    context = Context(api, Settings.from_environment(ENVIRONMENT))
-    kinds = [*(model.KIND.plural for model in BENCHMARKS.values()), "nodeclasses", "placementadvices"]
-    answers: list[object] = [NotFoundError(404, "NotFound", "no"), kinds[:2], [*kinds, "others"]]
+    api = ApiServer()
+    context = context_of(api)
+    served = iter([(), tuple(each for each in SERVED if each not in {ADVICES, NODE_CLASSES}), SERVED])
 
-    async def answer(*_: object, **__: object) -> object:
-        found = answers.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return {"resources": [{"name": name} for name in found]}  # type: ignore[attr-defined]
+    async def serve_more(_: Request) -> None:
+        api.types = next(served)
 
-    monkeypatch.setattr(api, "request", answer)
-    await asyncio.wait_for(main._wait_until_served(api, handled(context, Advisor(context))), 60)
-    assert not answers
+    api.reactor = serve_more
+    await asyncio.wait_for(main._wait_until_served(context.kube, handled(context, Advisor(context))), 60)
+    assert next(served, None) is None
 
 
-async def test_a_class_whose_status_is_refused_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rejected_status_of_a_class_is_retried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(node_classes, "_PAUSE_SECONDS", 0)
     monkeypatch.setattr(node_classes, "_RETRY_SECONDS", 0)
-    api = Api()
-    context = Context(api, Settings.from_environment(ENVIRONMENT))
+    api = ApiServer()
+    context = context_of(api)
     context.cluster.classes = {"cloud": node_class("cloud")}
     context.cluster.nodes = {"c1": node("c1", "cloud")}
     api.refuse["PATCH", "/nodeclasses/cloud/status"] = ApiError(500, "InternalError", "no")
-    tried = []
-    request = api.request
-
-    async def count(*arguments: str, **more: object) -> object:
-        tried.append(arguments)
-        return await request(*arguments, **more)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(api, "request", count)
     context.cluster.changed.set()
-    keeping = asyncio.create_task(run_node_classes(context.kube, context.cluster, context.metrics, context.definitions))
-    async with asyncio.timeout(60):
-        while len(tried) < 5:  # noqa: ASYNC110 (a task that is to be looked at, not to tell)
-            await asyncio.sleep(0)
-    keeping.cancel()
+    writing = asyncio.create_task(
+        run_node_classes(InProcessKube(api), context.cluster, context.metrics, context.definitions)
+    )
+    await api.until(lambda: len(api.writes) >= 5)
+    writing.cancel()

@@ -1,78 +1,76 @@
-"""Handlers update caches and queues, and deleted objects are removed after a relist."""
+"""Handlers update caches and queues, and a list deletes the objects that it lacks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from yarl import URL
 
-from tests.unit.controller.api import Api
-from tests.unit.controller.test_settings import ENVIRONMENT
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
+from tests.unit.controller.operator import context_of
 from tests.unit.domain.world import KIND, raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context
-from tierbench.controller.settings import Settings
 from tierbench.controller.watches import handled, reflected
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube import informer
-from tierbench.kube.informer import Informer, InitialListSynced, ListObserver, Update, WatchEvent, run_informer
+from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.resources import PODS
 
 RESOURCE = FileTransferBenchmark.KIND.resource
 Raw = dict[str, Any]
 
 
-def item(name: str, namespace: str = "a") -> Raw:
-    return {"metadata": {"name": name, "namespace": namespace, "resourceVersion": "5"}}
+def item(name: str) -> Raw:
+    return {"metadata": {"name": name, "namespace": "a", "resourceVersion": "5"}}
 
 
-async def test_a_list_says_what_is_gone_and_an_odd_object_costs_itself_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_list_deletes_missing_objects_and_an_invalid_object_affects_no_other() -> None:
     known = {("a", "gone"), ("a", "there"), ("b", "of another namespace")}
-    forgotten: list[Raw] = []
+    deletions: list[Raw] = []
 
-    def see(raw: Mapping[str, Any], *, deleted: bool) -> None:
-        if raw["metadata"]["name"] == "odd":
+    def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
+        if raw["metadata"]["name"] == "invalid":
             raise ZeroDivisionError
         if deleted:
-            forgotten.append(dict(raw["metadata"]))
+            deletions.append(dict(raw["metadata"]))
 
-    async def feed(*_: object) -> AsyncIterator[Update]:
-        yield WatchEvent(PODS, item("odd"), deleted=False)
-        yield WatchEvent(PODS, item("there"), deleted=False)
-        yield InitialListSynced(PODS, frozenset({("a", "odd"), ("a", "there")}), "7")
+    api, synced = ApiServer(), asyncio.Event()
+    api.put(PODS, item("invalid"))
+    api.put(PODS, item("there"))
+    informing = asyncio.create_task(
+        run_informer(InProcessKube(api), Informer(PODS, handle, lambda: known, ("a",)), "a", synced)
+    )
+    await asyncio.wait_for(synced.wait(), 60)
+    informing.cancel()
+    version = api.page_of(PODS.path("a"))["metadata"]["resourceVersion"]
+    assert deletions == [{"namespace": "a", "name": "gone", "resourceVersion": version}]
 
-    monkeypatch.setattr(informer, "list_and_watch", feed)
-    listed = asyncio.Event()
-    await run_informer(Api(), Informer(PODS, see, lambda: known, ("a",)), "a", listed)
-    assert listed.is_set()
-    assert forgotten == [{"namespace": "a", "name": "gone", "resourceVersion": "7"}]
 
-
-async def test_a_benchmark_that_an_own_write_found_gone_is_told_of_no_more() -> None:
-    """Its watch may never tell: it was in no cache then, and /metrics told of it for ever."""
-    context = Context(Api(), Settings.from_environment(ENVIRONMENT))
-    watched = next(each for each in handled(context, Advisor(context)) if each.resource == RESOURCE)
-    watched.handler(item("gone"), deleted=False)
+async def test_metrics_forget_a_benchmark_that_an_own_write_found_deleted() -> None:
+    """It was in no cache then. If the watch had missed the deletion, /metrics contained the benchmark without end."""
+    context = context_of(ApiServer())
+    informer = next(each for each in handled(context, Advisor(context)) if each.resource == RESOURCE)
+    informer.handler(item("gone"), deleted=False)
     context.objects.observe_write(RESOURCE, None, ("a", "gone"))
-    lists = ListObserver([watched], "")
-    lists.observe(URL(f"https://h{RESOURCE.path('a')}"), {"metadata": {"resourceVersion": "7"}, "items": []})
+    lists = ListObserver([informer], "")
+    lists.observe(URL(f"https://h{RESOURCE.path(None)}"), {"metadata": {"resourceVersion": "7"}, "items": []})
     assert not list(context.results.newest_runs())
 
 
 @pytest.mark.parametrize("full", [True, False])
-async def test_room_for_results_wakes_the_benchmarks_that_wait(full: bool) -> None:
+async def test_deleted_result_adds_queued_benchmarks_when_storage_was_full(full: bool) -> None:
     limits = '{"storedBytes": "1500"}' if full else "{}"
-    context = Context(Api(), Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": limits}))
-    watched = next(each for each in reflected(context, Advisor(context)) if each.resource == RESULTS)
-    waiting = (KIND, "a", "waiting")
-    event = context.workqueue.event(waiting)
-    context.queue.enqueue(waiting, "", ["node"])
+    context = context_of(ApiServer(), TIERBENCH_LIMITS=limits)
+    informer = next(each for each in reflected(context, Advisor(context)) if each.resource == RESULTS)
+    queued = (KIND, "a", "queued")
+    event = context.workqueue.event(queued)
+    context.queue.enqueue(queued, "", ["node"])
     for name in ("one", "two"):
-        watched.handler(raw_result(name, "files", 1), deleted=False)
+        informer.handler(raw_result(name, "files", 1), deleted=False)
     assert context.storage_full == full
-    watched.handler(raw_result("one", "files", 1), deleted=True)
+    informer.handler(raw_result("one", "files", 1), deleted=True)
     assert (context.storage_full, event.is_set()) == (False, full)
     stored = context.metrics.registry.get_sample_value("tierbench_stored_bytes")
     assert stored == context.results.stored_bytes > 1000
