@@ -110,8 +110,7 @@ async def serve(server: ApiServer) -> AsyncIterator[None]:
         server.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
         yield
     finally:
-        server.interrupt_watches()
-        server.resume_watches()
+        server.end_watches()
         await runner.cleanup()
 
 

@@ -8,6 +8,7 @@ import asyncio
 import itertools
 import json
 import re
+import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -209,11 +210,29 @@ class ApiServer:
         """Returns a collection as one page."""
         return {"metadata": {"resourceVersion": str(self._version)}, "items": self.matching(path, selector)}
 
+    def fail(self, error: ApiError | ConnectionError | None) -> None:
+        """Answers all requests with this error, and ends all watches. None answers them normally again."""
+        self.refuse.clear()
+        if error is not None:
+            self.refuse["", ""] = error
+        self.end_watches()
+
+    def wait(self, holds: Callable[["ApiServer"], object], seconds: float = 60) -> None:
+        """Blocks until something holds, while another thread serves."""
+        end = time.monotonic() + seconds
+        while not holds(self):
+            assert time.monotonic() < end, "the condition does not hold in time"
+            time.sleep(_POLL_SECONDS)
+
     # Watches.
+
+    def end_watches(self) -> None:
+        """Ends all watches, as API servers do after some minutes."""
+        self._interruptions += 1
 
     def interrupt_watches(self) -> None:
         """Ends all watches. No other begins until `resume_watches`."""
-        self._interruptions += 1
+        self.end_watches()
         self._interrupted = True
 
     def resume_watches(self, *, expired: bool = False) -> None:

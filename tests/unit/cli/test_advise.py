@@ -9,10 +9,15 @@ import pytest
 import yaml
 
 from tests.unit.advice.test_effects import tls as with_tls
-from tests.unit.cli.api_server import api_server
+from tests.unit.apiserver.client import serve_in_thread
+from tests.unit.apiserver.server import ApiServer
 from tests.unit.cli.test_offline import raw, stderr_line, write
 from tests.unit.report.published import TABLE, measured, published
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
+from tierbench.api.result import RESULTS
 from tierbench.cli.main import main
+from tierbench.kube.errors import ApiError
 
 Capture = pytest.CaptureFixture[str]
 HEADER = "kind,serverClass,fileSize,trial,durationSeconds\n"
@@ -192,11 +197,12 @@ def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture
 def test_question_in_the_cluster_uses_its_results(tmp_path: Path, capsys: Capture) -> None:
     spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     jetson = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "nano"}}}}
-    with api_server(tmp_path) as (store, kubeconfig):
-        store.put("placementadvices", {"metadata": {"name": "large", "namespace": "default"}, "spec": spec})
-        store.put("nodeclasses", jetson)
+    store = ApiServer()
+    with serve_in_thread(store, tmp_path) as kubeconfig:
+        store.put(ADVICES, {"metadata": {"name": "large", "namespace": "default"}, "spec": spec})
+        store.put(NODE_CLASSES, jetson)
         for result in published():
-            store.put("benchmarkresults", result.to_json())
+            store.put(RESULTS, result.to_json())
         assert main(["advise", "large", "--kubeconfig", kubeconfig]) == 0
         text = capsys.readouterr().out
         assert "jetson is best for 1 GiB" in text
@@ -205,7 +211,7 @@ def test_question_in_the_cluster_uses_its_results(tmp_path: Path, capsys: Captur
         assert "there is no PlacementAdvice other" in stderr_line(capsys)
         assert main(["advise", "--size", "5Gi", "--kubeconfig", kubeconfig]) == 0
         assert "cloud is best for 5 GiB" in capsys.readouterr().out
-        store.fail(403)
+        store.fail(ApiError(403, "Forbidden", "no"))
         assert main(["compare", "cloud", "jetson", "--kubeconfig", kubeconfig]) == 2
         assert "you may not do this" in stderr_line(capsys)
 

@@ -6,18 +6,22 @@ from typing import Any
 
 import pytest
 
-from tests.unit.cli.api_server import Store, api_server
+from tests.unit.apiserver.client import serve_in_thread
+from tests.unit.apiserver.server import ApiServer
 from tests.unit.cli.benchmarks import benchmark
 from tierbench.cli.main import main
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kube.errors import ApiError
 
 Capture = pytest.CaptureFixture[str]
-FTB = "filetransferbenchmarks"
+FTB = FileTransferBenchmark.KIND.resource
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[Store, str]]:
-    with api_server(tmp_path) as found:
-        yield found
+def server(tmp_path: Path) -> Iterator[tuple[ApiServer, str]]:
+    api = ApiServer()
+    with serve_in_thread(api, tmp_path) as kubeconfig:
+        yield api, kubeconfig
 
 
 def ended() -> dict[str, Any]:
@@ -26,12 +30,12 @@ def ended() -> dict[str, Any]:
     return raw
 
 
-def policy(store: Store) -> dict[str, Any]:
-    found: dict[str, Any] = store.objects[FTB, "file-transfer"]["spec"]["runPolicy"]
+def policy(store: ApiServer) -> dict[str, Any]:
+    found: dict[str, Any] = store.objects[FTB.path("default", "file-transfer")]["spec"]["runPolicy"]
     return found
 
 
-def test_each_rerun_requests_another_run(server: tuple[Store, str], capsys: Capture) -> None:
+def test_each_rerun_requests_another_run(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, ended())
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
@@ -41,14 +45,14 @@ def test_each_rerun_requests_another_run(server: tuple[Store, str], capsys: Capt
     assert policy(store)["rerun"] > first
 
 
-def test_current_run_ends_before_the_requested_one(server: tuple[Store, str], capsys: Capture) -> None:
+def test_current_run_ends_before_the_requested_one(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert "Run 2 of file-transfer starts when run 1 has ended" in capsys.readouterr().out
 
 
-def test_suspended_benchmark_is_not_rerun(server: tuple[Store, str], capsys: Capture) -> None:
+def test_suspended_benchmark_is_not_rerun(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     raw = ended()
     raw["spec"]["runPolicy"] = {"suspend": True}
@@ -58,8 +62,8 @@ def test_suspended_benchmark_is_not_rerun(server: tuple[Store, str], capsys: Cap
     assert "rerun" not in policy(store)
 
 
-def test_missing_right_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
+def test_missing_right_is_reported(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
-    store.fail(403)
+    store.fail(ApiError(403, "Forbidden", "no"))
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
     assert "for patch to rerun" in capsys.readouterr().err

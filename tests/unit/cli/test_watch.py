@@ -8,24 +8,30 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.cli.api_server import HANG_UP, Store, api_server
+from tests.unit.apiserver.client import serve_in_thread
+from tests.unit.apiserver.server import ApiServer
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured, published
+from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.cli import watch
 from tierbench.cli.cluster import ANNOTATION, connect
 from tierbench.cli.command import UserError
 from tierbench.cli.main import main
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kube.errors import ApiError
 from tierbench.kube.informer import InitialListSynced, WatchEvent
+from tierbench.kube.resources import CLUSTER_ROLES
+from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 Capture = pytest.CaptureFixture[str]
-FTB, RESULTS = "filetransferbenchmarks", "benchmarkresults"
+FTB = FileTransferBenchmark.KIND.resource
 
 
 @pytest.fixture
-def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[Store, str]]:
-    with api_server(tmp_path) as found:
-        yield found
+def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[ApiServer, str]]:
+    api = ApiServer()
+    with serve_in_thread(api, tmp_path) as kubeconfig:
+        yield api, kubeconfig
     gc.collect()
     records = [*caplog.get_records("call"), *caplog.records]
     left = [record.getMessage() for record in records if record.name == "asyncio"]
@@ -38,17 +44,23 @@ def meanwhile(act: Callable[[], None]) -> threading.Thread:
     return thread
 
 
-def put_results(store: Store) -> None:
+def put_result(store: ApiServer, result: BenchmarkResult) -> None:
+    raw, benchmark = result.to_json(), result.spec.benchmark
+    labels = {LABEL_KIND: benchmark.kind, LABEL_BENCHMARK: benchmark.name}
+    store.put(RESULTS, {**raw, "metadata": {**raw["metadata"], "labels": labels}})
+
+
+def put_results(store: ApiServer) -> None:
     for case, name in enumerate(("cloud", "jetson"), start=1):
-        store.put(RESULTS, measured(name, "1M", [(0.5, 0), (0.7, 0)], case).to_json())
+        put_result(store, measured(name, "1M", [(0.5, 0), (0.7, 0)], case))
 
 
-def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[Store, str], capsys: Capture) -> None:
+def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
 
     def act() -> None:
-        store.wait_for_requests("watch=true", 2)
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
         store.put(FTB, benchmark("Running", current=current(1)))
         put_results(store)
         store.put(FTB, benchmark("Complete", 2))
@@ -64,12 +76,12 @@ def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[Store,
 
 
 def test_unwatched_namespace_is_reported(
-    server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    server: tuple[ApiServer, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
     store, kubeconfig = server
     metadata = {"name": "tierbench:tierbench", "annotations": {ANNOTATION: "team-a"}}
-    store.put("clusterroles", {"metadata": metadata})
+    store.put(CLUSTER_ROLES, {"metadata": metadata})
     store.put(FTB, benchmark("Pending"))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "2"]) == 2
     output = capsys.readouterr()
@@ -78,14 +90,14 @@ def test_unwatched_namespace_is_reported(
 
 
 def test_status_removes_the_message_about_its_absence(
-    server: tuple[Store, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    server: tuple[ApiServer, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
 
     def act() -> None:
-        store.wait_for_requests("clusterroles", 1)
+        store.wait(lambda api: any("clusterroles" in request.path for request in api.requests))
         put_results(store)
         store.put(FTB, benchmark("Complete", 2, observedGeneration=1))
 
@@ -97,14 +109,14 @@ def test_status_removes_the_message_about_its_absence(
     assert text.splitlines()[-1].startswith("Complete: 2 of 2 cases measured.")
 
 
-def test_watch_survives_a_failing_api_server(server: tuple[Store, str], capsys: Capture) -> None:
+def test_watch_survives_a_failing_api_server(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
 
     def act() -> None:
-        store.wait_for_requests("watch=true", 2)
-        store.fail(503)
-        store.wait_for_requests("watch=true", 4)
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
+        store.fail(ApiError(503, "ServiceUnavailable", "later"))
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) >= 4)
         put_results(store)
         store.put(FTB, benchmark("Complete", 2))
         store.fail(None)
@@ -118,19 +130,19 @@ def test_watch_survives_a_failing_api_server(server: tuple[Store, str], capsys: 
     assert "measured: 1M on jetson" in text
 
 
-def test_failed_benchmark_has_exit_code_1(server: tuple[Store, str], capsys: Capture) -> None:
+def test_failed_benchmark_has_exit_code_1(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2 cases.")]))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 1
     assert "NoCaseMeasured" in capsys.readouterr().out
 
 
-def test_deleted_benchmark_has_exit_code_2(server: tuple[Store, str], capsys: Capture) -> None:
+def test_deleted_benchmark_has_exit_code_2(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
 
     def act() -> None:
-        store.wait_for_requests("watch=true", 2)
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
         store.delete(FTB, "file-transfer")
 
     thread = meanwhile(act)
@@ -139,25 +151,25 @@ def test_deleted_benchmark_has_exit_code_2(server: tuple[Store, str], capsys: Ca
     assert "was deleted" in capsys.readouterr().out
 
 
-def test_timeout_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
+def test_timeout_is_reported(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Running"))
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "1s"]) == 2
     assert "did not end within the timeout (Running)" in capsys.readouterr().err
 
 
-def test_missing_benchmark_is_reported(server: tuple[Store, str], capsys: Capture) -> None:
+def test_missing_benchmark_is_reported(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     assert main(["watch", "nothing", "--kubeconfig", kubeconfig]) == 2
     assert "there is no benchmark nothing in namespace default" in capsys.readouterr().err
     assert main(["results", "--kubeconfig", kubeconfig]) == 2
     assert "there are no results in namespace default yet" in capsys.readouterr().err
-    store.fail(403)
+    store.fail(ApiError(403, "Forbidden", "no"))
     assert main(["results", "--kubeconfig", kubeconfig]) == 2
     assert "ask an administrator for get, list and watch" in capsys.readouterr().err
 
 
-async def test_closed_watch_resumes_at_the_same_version(server: tuple[Store, str]) -> None:
+async def test_closed_watch_resumes_at_the_same_version(server: tuple[ApiServer, str]) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Pending"))
     async with connect(kubeconfig, None, None) as cluster:
@@ -170,21 +182,21 @@ async def test_closed_watch_resumes_at_the_same_version(server: tuple[Store, str
                 assert isinstance(change, WatchEvent)
                 assert change.item["status"]["phase"] == phase
                 store.end_watches()
-    assert sum("limit=" in request for request in store.requests) == 1
+    assert sum(request.is_list for request in store.requests) == 1
 
 
-def test_failed_read_is_retried_once(server: tuple[Store, str], capsys: Capture) -> None:
+def test_failed_read_is_retried_once(server: tuple[ApiServer, str], capsys: Capture) -> None:
     """As RFC 9112, 9.3.1, lets a client do whose connection was closed."""
     store, kubeconfig = server
-    store.fail(HANG_UP)
+    store.fail(ConnectionResetError())
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2
     assert "cannot reach the API server" in capsys.readouterr().err
     assert len(store.requests) <= 2
 
 
-async def test_failed_write_is_not_retried(server: tuple[Store, str]) -> None:
+async def test_failed_write_is_not_retried(server: tuple[ApiServer, str]) -> None:
     store, kubeconfig = server
-    store.fail(HANG_UP)
+    store.fail(ConnectionResetError())
     async with connect(kubeconfig, None, None) as cluster:
         with pytest.raises(UserError, match="cannot reach the API server"):
             await cluster.patch(FileTransferBenchmark.model_validate(benchmark("Complete")), {"spec": {}})
@@ -192,7 +204,7 @@ async def test_failed_write_is_not_retried(server: tuple[Store, str]) -> None:
 
 
 def test_unreachable_api_server_is_reported(tmp_path: Path, capsys: Capture) -> None:
-    with api_server(tmp_path) as (_, kubeconfig):
+    with serve_in_thread(ApiServer(), tmp_path) as kubeconfig:
         pass
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2
     text = capsys.readouterr().err
@@ -200,11 +212,11 @@ def test_unreachable_api_server_is_reported(tmp_path: Path, capsys: Capture) -> 
     assert text.count("\n") == 1
 
 
-def test_results_and_report_read_the_cluster(server: tuple[Store, str], tmp_path: Path, capsys: Capture) -> None:
+def test_results_and_report_read_the_cluster(server: tuple[ApiServer, str], tmp_path: Path, capsys: Capture) -> None:
     store, kubeconfig = server
     store.put(FTB, benchmark("Complete", 14))
     for result in published():
-        store.put(RESULTS, result.to_json())
+        put_result(store, result)
     assert main(["results", "file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert "jetson is ahead from 512 MiB to 2 GiB" in capsys.readouterr().out
     output = tmp_path / "report.html"

@@ -12,7 +12,8 @@ import pytest
 from aiohttp import AddrInfoType
 from kubernetes.config import kube_config
 
-from tests.unit.cli.api_server import Handler, Store, api_server
+from tests.unit.apiserver.client import serve_in_thread
+from tests.unit.apiserver.server import ApiServer
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect as connect_module
 from tierbench.kube.connect import KubeconfigError, abortive_socket, connect_by_kubeconfig
@@ -28,9 +29,10 @@ END
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[tuple[Store, Path]]:
-    with api_server(tmp_path) as (store, kubeconfig):
-        yield store, Path(kubeconfig)
+def server(tmp_path: Path) -> Iterator[tuple[ApiServer, Path]]:
+    api = ApiServer()
+    with serve_in_thread(api, tmp_path) as kubeconfig:
+        yield api, Path(kubeconfig)
 
 
 def change(kubeconfig: Path, user: dict[str, Any], **context: str) -> str:
@@ -41,18 +43,8 @@ def change(kubeconfig: Path, user: dict[str, Any], **context: str) -> str:
     return str(kubeconfig)
 
 
-async def test_a_token_that_expires_is_renewed(
-    server: tuple[Store, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of a cloud's plugins last a quarter of an hour, a benchmark longer."""
-    tokens: list[str] = []
-    answer = Handler._answer
-
-    def listen(self: Handler, *arguments: Any) -> None:
-        tokens.append(self.headers["Authorization"])
-        answer(self, *arguments)
-
-    monkeypatch.setattr(Handler, "_answer", listen)
+async def test_expired_token_is_renewed(server: tuple[ApiServer, Path], tmp_path: Path) -> None:
+    """The tokens of cloud plugins expire after a quarter of an hour, before a benchmark ends."""
     plugin = tmp_path / "plugin"
     plugin.write_text(COUNTS)
     plugin.chmod(0o755)
@@ -62,13 +54,13 @@ async def test_a_token_that_expires_is_renewed(
             await kube.list(FileTransferBenchmark.KIND.resource, "default")
         address = kube.address
     assert json.loads(plugin.with_suffix(".info").read_text())["spec"]["cluster"]["server"] == address
-    first, second = tokens
+    first, second = (request.headers["Authorization"] for request in server[0].requests)
     assert first.startswith("Bearer token-")
     assert second.startswith("Bearer token-")
     assert first != second
 
 
-async def test_a_context_has_its_namespace(server: tuple[Store, Path]) -> None:
+async def test_namespace_is_read_from_the_context(server: tuple[ApiServer, Path]) -> None:
     kubeconfig = change(server[1], {}, namespace="lab")
     async with connect_by_kubeconfig(kubeconfig, None) as (_, namespace):
         assert namespace == "default"
@@ -77,16 +69,18 @@ async def test_a_context_has_its_namespace(server: tuple[Store, Path]) -> None:
 
 
 @pytest.mark.parametrize(("path", "context", "reason"), [("none", None, "No configuration"), ("kubeconfig", "x", "x")])
-async def test_one_that_cannot_be_used_says_why(
-    server: tuple[Store, Path], path: str, context: str | None, reason: str
+async def test_unusable_kubeconfig_is_reported_with_the_reason(
+    server: tuple[ApiServer, Path], path: str, context: str | None, reason: str
 ) -> None:
     with pytest.raises(KubeconfigError, match=reason):
         async with connect_by_kubeconfig(str(server[1].with_name(path)), context):
             pass
 
 
-async def test_what_an_operator_sent_dies_with_it(server: tuple[Store, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel would deliver it when a network that was cut is back, however long the process is gone."""
+async def test_unsent_requests_are_discarded_when_the_process_ends(
+    server: tuple[ApiServer, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise the kernel sends them when the network works again, long after the process has ended."""
     made: list[tuple[int, int]] = []
 
     def listen(address: AddrInfoType) -> socket.socket:
@@ -102,10 +96,10 @@ async def test_what_an_operator_sent_dies_with_it(server: tuple[Store, Path], mo
     assert set(made) == {(1, 0)}
 
 
-async def test_certificates_that_kubectl_takes_are_taken(
-    server: tuple[Store, Path], monkeypatch: pytest.MonkeyPatch
+async def test_certificates_that_kubectl_accepts_are_accepted(
+    server: tuple[ApiServer, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Python is stricter by default from 3.13 on: of an authority without key usage it takes nothing."""
+    """From 3.13 on, Python by default rejects certificates of an authority without key usage."""
     make = ssl.create_default_context
 
     def strict(*arguments: Any, **named: Any) -> ssl.SSLContext:
