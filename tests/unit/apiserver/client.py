@@ -46,6 +46,7 @@ class _InProcessResponse:
         self.content = SimpleNamespace(iter_any=self._pieces)
         self._body = answer.body
         self._server = server
+        self._open = True
         server.open_streams += 1
 
     async def read(self) -> bytes:
@@ -59,7 +60,8 @@ class _InProcessResponse:
                 yield data[start : start + _PIECE_BYTES]
 
     def close(self) -> None:
-        self._server.open_streams -= 1
+        self._server.open_streams -= self._open
+        self._open = False
 
 
 class InProcessKube(Kube):

@@ -138,19 +138,19 @@ class ApiServer:
         """The number of objects of the largest page."""
         self.ahead = timedelta(0)
         self.open_streams = 0
-        self._started = datetime.now(UTC)
+        self._started = datetime.now(UTC).replace(microsecond=0)
         self._numbers = itertools.count(1)
         self._version = 1
         self._events: list[_Event] = []
         self._oldest = 0
         self._pages: dict[str, tuple[int, list[Raw]]] = {}
         self._owners: defaultdict[str, FieldOwners] = defaultdict(FieldOwners)
-        self._interruptions = 0
+        self._ends: list[tuple[int, ApiError | None]] = []
         self._interrupted = False
 
     def now(self) -> datetime:
-        """Returns the time, which stands still until a test changes `ahead`."""
-        return self._started + self.ahead
+        """Returns the time. A request takes a microsecond; else it stands still until a test changes `ahead`."""
+        return self._started + self.ahead + timedelta(microseconds=len(self.requests))
 
     # What other clients do.
 
@@ -226,9 +226,9 @@ class ApiServer:
 
     # Watches.
 
-    def end_watches(self) -> None:
-        """Ends all watches, as API servers do after some minutes."""
-        self._interruptions += 1
+    def end_watches(self, error: ApiError | None = None) -> None:
+        """Ends all watches after the events so far, with an error, or as API servers do after some minutes."""
+        self._ends.append((self._version, error))
 
     def interrupt_watches(self) -> None:
         """Ends all watches. No other begins until `resume_watches`."""
@@ -245,23 +245,27 @@ class ApiServer:
     def bookmark(self) -> None:
         """Sends a bookmark of a new version to all watches."""
         self._version += 1
-        self._events.append(_Event(self._version, "BOOKMARK", "", {"metadata": {"resourceVersion": self._version}}))
+        self._events.append(_Event(self._version, "BOOKMARK", "", {"metadata": {"resourceVersion": str(self._version)}}))
 
     async def _watch(self, target: _Target, selector: str, since: int) -> AsyncGenerator[bytes]:
         while self._interrupted:  # noqa: ASYNC110 (the test may run in another thread)
             await asyncio.sleep(_POLL_SECONDS)
-        interruptions, position = self._interruptions, 0
+        ends, position = len(self._ends), 0
         if since < self._oldest:
             yield _line("ERROR", _status(ApiError(410, "Expired", f"too old resource version: {since}")))
             return
-        while interruptions == self._interruptions:
+        while True:
+            last, error = self._ends[ends] if len(self._ends) > ends else (None, None)
             for event in self._events[position:]:
                 position += 1
-                if event.version > since and (
-                    not event.path or (target.selects(event.path) and _is_selected(event.object, selector))
-                ):
+                is_due = event.version > since and (last is None or event.version <= last)
+                if is_due and (not event.path or (target.selects(event.path) and _is_selected(event.object, selector))):
                     yield _line(event.type, event.object)
+            if last is not None:
+                break
             await asyncio.sleep(_POLL_SECONDS)
+        if error is not None:
+            yield _line("ERROR", _status(error))
 
     # Requests.
 

@@ -1,15 +1,16 @@
 """A failed review authorizes no token, and no unknown token is logged."""
 
-from typing import Any, cast
-
 import pytest
 
-from tests.unit.kube.test_client import Server
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer
 from tierbench.kube.authorization import may_get
-from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError
 
 
 @pytest.mark.parametrize("status", [403, 503])
-async def test_a_review_that_is_not_done(status: int) -> None:
+async def test_failed_review_raises_an_error(status: int) -> None:
+    api = ApiServer()
+    api.refuse["POST", "reviews"] = ApiError(status, "", "no")
     with pytest.raises(ConnectionError, match=str(status)):
-        await may_get(Kube(cast(Any, Server(status))), "/metrics", "a-token")
+        await may_get(InProcessKube(api), "/metrics", "a-token")

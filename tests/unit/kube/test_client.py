@@ -1,11 +1,8 @@
-"""The client reports each answer, describes errors and streams logs."""
+"""The client reports each response, describes errors and streams logs."""
 
-import json
 import ssl
-from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from socket import gaierror
 from types import SimpleNamespace
 from typing import Any
@@ -13,62 +10,27 @@ from typing import Any
 import pytest
 from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, ClientConnectorError, InvalidURL
 
+from tests.unit.apiserver.client import InProcessClient, InProcessKube
+from tests.unit.apiserver.server import ApiServer
 from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, describe_error
+from tierbench.kube.errors import ApiError, NotFoundError, describe_error
 from tierbench.kube.resources import NODES
 
 CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
 
-class Server:
-    """Replaces the client of kubernetes: answers every request with one status."""
-
-    def __init__(self, status: int) -> None:
-        self.status = status
-        self.headers: dict[str, str] = {}
-
-    async def param_serialize(self, *arguments: Any, **_: Any) -> tuple[Any, ...]:
-        return arguments
-
-    async def call_api(self, *_: Any, **__: Any) -> Any:
-        async def read() -> bytes:
-            return json.dumps({"reason": "So", "message": "So."}).encode()
-
-        return SimpleNamespace(response=SimpleNamespace(status=self.status, read=read, headers=self.headers))
-
-
-class Log(Server):
-    """The same for a log of these pieces."""
-
-    def __init__(self, status: int, pieces: list[bytes]) -> None:
-        super().__init__(status)
-        self.pieces = pieces
-        self.closed = False
-
-    async def call_api(self, *_: Any, **__: Any) -> Any:
-        answer = await super().call_api()
-        answer.response.content = SimpleNamespace(iter_any=self._iterate)
-        answer.response.close = self._close
-        return answer
-
-    async def _iterate(self) -> AsyncIterator[bytes]:
-        for piece in self.pieces:
-            yield piece
-
-    def _close(self) -> None:
-        self.closed = True
-
-
 @pytest.mark.parametrize("status", [200, 404, 503])
-async def test_every_answer_is_counted(status: int) -> None:
-    answers: list[tuple[str, int]] = []
-    client: Any = Server(status)
-    kube = Kube(client, lambda method, code: answers.append((method, code)))
+async def test_every_response_is_reported(status: int) -> None:
+    api, responses = ApiServer(), list[tuple[str, int]]()
+    if status != 404:
+        api.put(NODES, {"metadata": {"name": "n"}})
+    if status == 503:
+        api.refuse["GET", "/n"] = ApiError(503, "ServiceUnavailable", "later")
     try:
-        await kube.get(NODES, None, "n")
+        await InProcessKube(api, lambda method, code: responses.append((method, code))).get(NODES, None, "n")
     except ApiError as error:
         assert error.status == status
-    assert answers == [("GET", status)]
+    assert responses == [("GET", status)]
 
 
 @pytest.mark.parametrize(
@@ -84,29 +46,29 @@ async def test_every_answer_is_counted(status: int) -> None:
         (TimeoutError(), "TimeoutError"),
     ],
 )
-def test_a_failure_is_described_in_a_few_words(error: Exception, reason: str) -> None:
+def test_failure_is_described_on_one_line(error: Exception, reason: str) -> None:
     assert reason in describe_error(error)
     assert "\n" not in describe_error(error)
 
 
 @pytest.mark.parametrize(("status", "follow"), [(200, True), (200, False), (404, True)])
-async def test_a_log_comes_in_pieces_and_its_answer_is_closed(status: int, follow: bool) -> None:
-    client: Any = Log(status, [b"a", b"b\n"])
-    pieces = []
+async def test_log_is_streamed_and_its_response_is_closed(status: int, follow: bool) -> None:
+    api, log = ApiServer(), b""
+    api.logs["pod"] = b"several\npieces\n" if status == 200 else NotFoundError(404, "NotFound", "no")
     try:
-        async with aclosing(Kube(client).log("default", "pod", "client", follow=follow)) as log:
-            async for piece in log:
-                pieces.append(piece)
+        async with aclosing(InProcessKube(api).log("default", "pod", "client", follow=follow)) as pieces:
+            async for piece in pieces:
+                log += piece
     except ApiError as error:
         assert error.status == status == 404
-    assert pieces == ([b"a", b"b\n"] if status == 200 else [])
-    assert client.closed
+    assert log == (api.logs["pod"] if status == 200 else b"")
+    assert api.open_streams == 0
 
 
-async def test_the_time_is_the_api_servers() -> None:
-    client: Any = Server(200)
-    hour = timedelta(hours=1)
-    client.headers["Date"] = format_datetime(datetime.now(UTC) + hour, usegmt=True)
+async def test_time_follows_the_date_header_of_the_api_server() -> None:
+    api = ApiServer()
+    api.ahead = timedelta(hours=1)
+    client: Any = InProcessClient(api)
     kube = Kube(client)
-    await kube.get(NODES, None, "n")
-    assert abs(kube.now() - datetime.now(UTC) - hour) < timedelta(minutes=1)
+    await kube.list(NODES)
+    assert abs(kube.now() - datetime.now(UTC) - api.ahead) < timedelta(minutes=1)

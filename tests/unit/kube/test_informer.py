@@ -1,10 +1,8 @@
 """A watch continues after each error, a list of several pages is one list, and the cache keeps the newest objects."""
 
-import json
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
-from itertools import islice
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer, Request
 from tierbench.kube import informer as watching
-from tierbench.kube.client import Kube
+from tierbench.kube.errors import ApiError
 from tierbench.kube.informer import (
     Informer,
     InformerCache,
@@ -27,94 +27,82 @@ from tierbench.kube.resources import PODS
 Raw = dict[str, Any]
 
 
-class Server:
-    """Replaces the client of kubernetes: gives one answer after the other, each a list of lines."""
-
-    def __init__(self, *answers: list[Raw], statuses: Mapping[int, int] | None = None) -> None:
-        self.answers = list(answers)
-        self.statuses = statuses or {}
-        """The HTTP statuses of answers other than 200, by their number from 0."""
-        self.queries: list[dict[str, str]] = []
-        self.closed = 0
-
-    async def param_serialize(self, method: str, path: str, query_params: Any, **_: Any) -> tuple[Any, ...]:
-        self.queries.append(dict(query_params))
-        return method, path
-
-    async def call_api(self, *_: Any, **__: Any) -> Any:
-        data = b"".join(json.dumps(line).encode() + b"\n" for line in self.answers.pop(0))
-
-        async def read() -> bytes:
-            return data
-
-        async def pieces() -> AsyncIterator[bytes]:
-            for at in range(0, len(data), 7):
-                yield data[at : at + 7]
-
-        content = SimpleNamespace(iter_any=pieces)
-        status = self.statuses.get(len(self.queries) - 1, 200)
-        response = SimpleNamespace(status=status, headers={}, read=read, content=content, close=self._close)
-        return SimpleNamespace(response=response)
-
-    def _close(self) -> None:
-        self.closed += 1
+def put(api: ApiServer, name: str) -> Raw:
+    return api.put(PODS, {"metadata": {"name": name, "labels": {"l": "1"}}})
 
 
-def item(name: str, version: int = 1) -> Raw:
-    return {"metadata": {"name": name, "resourceVersion": str(version)}}
-
-
-def page(version: int, *names: str, following: str = "") -> list[Raw]:
-    return [{"metadata": {"resourceVersion": str(version), "continue": following}, "items": [item(n) for n in names]}]
-
-
-async def test_what_was_missed_comes_with_the_next_list(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def api(monkeypatch: pytest.MonkeyPatch) -> ApiServer:
+    """An API server with pods a and b, whose pages have one object."""
     monkeypatch.setattr(watching, "_BACKOFF_SECONDS", 0)
-    gone = {"type": "ERROR", "object": {"code": 410, "reason": "Expired", "message": "too old"}}
-    client: Any = Server(
-        page(7, "a", following="more"),
-        page(7, "b"),
-        [{"type": "ADDED", "object": item("c", 5)}, {"type": "BOOKMARK", "object": item("", 8)}],
-        [{"type": "DELETED", "object": item("a", 9)}, gone],
-        page(12, "c"),
-    )
-    updates: list[Update] = []
-    async with aclosing(watching.list_and_watch(Kube(client), PODS, "default", {"labelSelector": "l=1"})) as feed:
-        while len(updates) < 7:
-            updates.append(await anext(feed))
-    assert updates == [
-        WatchEvent(PODS, item("a"), deleted=False),
-        WatchEvent(PODS, item("b"), deleted=False),
-        InitialListSynced(PODS, frozenset({("", "a"), ("", "b")}), "7"),
-        WatchEvent(PODS, item("c", 5), deleted=False),
-        WatchEvent(PODS, item("a", 9), deleted=True),
-        WatchEvent(PODS, item("c"), deleted=False),
-        InitialListSynced(PODS, frozenset({("", "c")}), "12"),
-    ]
-    assert all(query["labelSelector"] == "l=1" for query in client.queries)
-    assert [query.get("continue") for query in islice(client.queries, 2)] == [None, "more"]
-    assert [query.get("resourceVersion") for query in client.queries] == [None, None, "7", "8", None]
-    assert client.closed == 2
+    api = ApiServer()
+    api.page = 1
+    put(api, "a")
+    put(api, "b")
+    return api
 
 
-async def test_a_watch_resumes_after_an_error_and_a_list_that_failed_is_repeated(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(watching, "_BACKOFF_SECONDS", 0)
-    failure = {"code": 500, "reason": "InternalError", "message": "etcd"}
-    client: Any = Server(
-        page(7, "a", following="more"),
-        [{"code": 410, "reason": "Expired", "message": "the list took too long"}],
-        page(9, "b"),
-        [{"type": "MODIFIED", "object": item("b", 10)}, {"type": "ERROR", "object": failure}],
-        [failure],
-        [{"type": "MODIFIED", "object": item("b", 11)}],
-        statuses={1: 410, 4: 500},
-    )
+def versions(api: ApiServer) -> list[str | None]:
+    """Returns the resourceVersion of each request."""
+    return [request.query.get("resourceVersion") for request in api.requests]
+
+
+async def test_events_that_a_watch_missed_follow_from_the_next_list(api: ApiServer) -> None:
+    a, b = api.matching(PODS.path("default"))
+    feed = watching.list_and_watch(InProcessKube(api), PODS, "default", {"labelSelector": "l=1"})
+    async with asyncio.timeout(60), aclosing(feed) as updates:
+        assert [await anext(updates) for _ in range(3)] == [
+            WatchEvent(PODS, a, deleted=False),
+            WatchEvent(PODS, b, deleted=False),
+            InitialListSynced(PODS, frozenset({("default", "a"), ("default", "b")}), "3"),
+        ]
+        added = asyncio.create_task(anext(updates))  # type: ignore[arg-type]
+        await api.until(lambda: api.requests[-1].is_watch)
+        c = put(api, "c")
+        assert await added == WatchEvent(PODS, c, deleted=False)
+        api.bookmark()
+        api.end_watches()
+        api.delete(PODS, "a")
+        deleted = await anext(updates)
+        assert isinstance(deleted, WatchEvent)
+        assert (deleted.item["metadata"]["name"], deleted.deleted) == ("a", True)
+        api.interrupt_watches()
+        api.delete(PODS, "b")
+        api.resume_watches(expired=True)
+        assert [await anext(updates) for _ in range(2)] == [
+            WatchEvent(PODS, c, deleted=False),
+            InitialListSynced(PODS, frozenset({("default", "c")}), "7"),
+        ]
+    assert all(request.query["labelSelector"] == "l=1" for request in api.requests)
+    assert ["continue" in request.query for request in api.requests][:2] == [False, True]
+    assert versions(api) == [None, None, "3", "5", "6", None], "the second watch starts at the bookmark"
+    assert api.open_streams == 0
+
+
+async def test_watch_resumes_after_an_error_and_a_failed_list_is_repeated(api: ApiServer) -> None:
+    errors = {2: ApiError(410, "Expired", "the list took too long"), 5: ApiError(500, "InternalError", "etcd")}
+
+    async def fail(_: Request) -> None:
+        if error := errors.get(len(api.requests)):
+            api.objects.pop(PODS.path("default", "a"), None)
+            raise error
+
+    api.reactor = fail
     updates: list[Update] = []
-    async with aclosing(watching.list_and_watch(Kube(client), PODS, "default", {})) as feed:
-        while len(updates) < 9:
-            updates.append(await anext(feed))
+    async with (
+        asyncio.timeout(60),
+        aclosing(watching.list_and_watch(InProcessKube(api), PODS, "default", {})) as feed,
+    ):
+        updates += [await anext(feed) for _ in range(4)]
+        changed = asyncio.create_task(anext(feed))  # type: ignore[arg-type]
+        await api.until(lambda: api.requests[-1].is_watch)
+        api.change(PODS, "b", spec={"nodeName": "n"})
+        api.end_watches(ApiError(500, "InternalError", "etcd"))
+        updates.append(await changed)
+        updates += [await anext(feed) for _ in range(2)]
+        changed = asyncio.create_task(anext(feed))  # type: ignore[arg-type]
+        api.change(PODS, "b", spec={"nodeName": "m"})
+        updates += [await changed, await anext(feed)]
     assert [type(update).__name__ for update in updates] == [
         "WatchEvent",
         "WatchError",
@@ -126,22 +114,22 @@ async def test_a_watch_resumes_after_an_error_and_a_list_that_failed_is_repeated
         "WatchResumed",
         "WatchEvent",
     ]
-    assert updates[3] == InitialListSynced(PODS, frozenset({("", "b")}), "9"), "not of the list that failed"
-    assert [query.get("resourceVersion") for query in client.queries] == [None, None, None, "9", "10", "10"]
+    assert updates[3] == InitialListSynced(PODS, frozenset({("default", "b")}), "3"), "the failed list does not count"
+    assert versions(api) == [None, None, None, "3", "4", "4"]
 
 
-def test_the_pause_after_errors_grows_to_a_limit() -> None:
+def test_backoff_grows_to_a_limit() -> None:
     pauses = [watching._backoff(errors) for errors in (0, 1, 2, 3, 1000)]
     for pause, longest in zip(pauses, (1, 2, 4, 8, 8), strict=True):
         assert longest / 2 <= pause <= longest
 
 
-def test_the_lists_of_another_client_are_handled_a_page_at_a_time() -> None:
-    known = {("ns", "old"), ("ns", "odd"), ("other", "old")}
+def test_lists_of_another_client_are_handled_page_by_page() -> None:
+    known = {("ns", "old"), ("ns", "invalid"), ("other", "old")}
     handled: list[tuple[str, bool]] = []
 
     def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
-        if raw["metadata"]["name"] == "odd":
+        if raw["metadata"]["name"] == "invalid":
             raise ZeroDivisionError
         handled.append((raw["metadata"]["name"], deleted))
 
@@ -151,13 +139,15 @@ def test_the_lists_of_another_client_are_handled_a_page_at_a_time() -> None:
     def listed(name: str) -> Raw:
         return {"metadata": {"namespace": "ns", "name": name, "resourceVersion": "5"}}
 
-    lists.observe(url, {"metadata": {"resourceVersion": "7", "continue": "x"}, "items": [listed("a"), listed("odd")]})
+    lists.observe(
+        url, {"metadata": {"resourceVersion": "7", "continue": "x"}, "items": [listed("a"), listed("invalid")]}
+    )
     assert handled == [("a", False)]
     assert not lists.is_outdated(PODS, listed("old")), "the list is not complete"
     last = {"metadata": {"resourceVersion": "7", "continue": ""}, "items": [listed("b")]}
     lists.observe(url.update_query({"continue": "x"}), last)
     assert handled == [("a", False), ("b", False), ("old", True)]
-    assert [lists.is_outdated(PODS, listed(name)) for name in ("a", "odd", "old")] == [False, False, True]
+    assert [lists.is_outdated(PODS, listed(name)) for name in ("a", "invalid", "old")] == [False, False, True]
     assert not lists.is_outdated(PODS, {"metadata": {"namespace": "ns", "name": "new", "resourceVersion": "8"}})
     assert not lists.synced.is_set()
     empty = {"metadata": {"resourceVersion": "8"}, "items": None}
@@ -166,7 +156,7 @@ def test_the_lists_of_another_client_are_handled_a_page_at_a_time() -> None:
     assert lists.synced.is_set()
 
 
-def test_a_list_that_is_broken_off_does_not_count() -> None:
+def test_incomplete_list_deletes_nothing() -> None:
     known, gone = {("ns", "a"), ("ns", "b")}, list[str]()
 
     def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
@@ -203,19 +193,19 @@ def test_objects_are_found_by_their_index() -> None:
     assert cache.by_index("other") == ()
 
 
-def test_a_later_watch_event_does_not_undo_an_own_write() -> None:
+def test_older_watch_event_does_not_replace_an_own_write() -> None:
     cache = InformerCache(label)
     cache.observe(cached(7, says="written"))
     assert not cache.observe(cached(6, says="before"))
     assert not cache.observe(cached(7, says="written")), "nothing has changed"
-    assert not cache.observe(cached(5), deleted=True), "of its predecessor"
+    assert not cache.observe(cached(5), deleted=True), "the deletion of an earlier object"
     assert cache.by_index("demo")[0]["says"] == "written"
     assert cache.observe(cached(8), deleted=True)
     assert cache.names() == ()
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12), st.randoms())
-def test_events_that_arrive_twice_and_late_leave_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
+def test_repeated_and_late_events_lead_to_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
     """Answers come before the watch event of the same write. Watch events come in order."""
     versions = [(version, name, gone) for version, (name, gone) in enumerate(history, 1)]
     watched, cache = InformerCache(label), InformerCache(label)

@@ -1,7 +1,7 @@
 """At most one pod leads, whatever is late, lost, stopped, killed or restarted."""
 
 import types
-from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Generator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import combinations
@@ -11,7 +11,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.controller.api import Api, Raw
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.examples import examples
 from tierbench.api.model import GROUP
 from tierbench.kube.errors import REQUEST_ERRORS, ConflictError, LeadershipLostError
@@ -55,25 +56,12 @@ def answer_to(message: Message) -> Generator[Message, None, Raw]:
     return message.answer
 
 
-class Line(Api):
-    """A process' connection to an API server that all share."""
+class Connection(InProcessKube):
+    """The connection of one process to the API server."""
 
-    def __init__(self, server: Api) -> None:
-        super().__init__()
-        self.server = server
-
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        content_type: str = "",
-        accept: str = "",
-    ) -> Raw:
-        """Sends, and waits for the answer."""
-        return await answer_to(Message(partial(self.server.request, method, path, query=query, body=body)))
+    async def request(self, method: str, path: str, **options: Any) -> Raw:
+        """Sends a request, and waits for the answer."""
+        return await answer_to(Message(partial(super().request, method, path, **options)))
 
 
 class Process:
@@ -84,7 +72,7 @@ class Process:
         self.claim = claim
         self.fence = Fence(self.clock)
         self.begun = begun
-        self.lock = LeaseLock(Line(world.server), "leases", GROUP, claim, self.fence, self.clock)
+        self.lock = LeaseLock(Connection(world.server), "leases", GROUP, claim, self.fence, self.clock)
         self.running = self._run()
         self.waits_for: Message | None = None
         self.over = self.stopped = False
@@ -134,7 +122,7 @@ def pause() -> Generator[None, None, None]:
 class World:
     """Processes, what they have sent, and the time."""
 
-    server: Api = field(default_factory=Api)
+    server: ApiServer = field(default_factory=ApiServer)
     now: float = 0.0
     in_flight: list[Message] = field(default_factory=list)
     processes: list[Process] = field(default_factory=list)
@@ -205,14 +193,14 @@ def test_there_is_often_a_leader_and_each_release_leads_now_and_then() -> None:
 
 async def test_what_other_releases_have_left_behind_runs_out_side_by_side() -> None:
     """A release that is uninstalled may lose its rights before it gives its Lease away."""
-    api, now = Api(), [100.0]
+    kube, now = InProcessKube(ApiServer()), [100.0]
     for number in range(3):
         left = LeaseLock(
-            api, "leases", GROUP, ElectionRecord(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence()
+            kube, "leases", GROUP, ElectionRecord(f"gone/release-{number}", (f"team-{number}",), "pod"), Fence()
         )
         assert await left.acquire() is None
     candidate = LeaseLock(
-        api, "leases", GROUP, ElectionRecord("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0]
+        kube, "leases", GROUP, ElectionRecord("a/one", (), "one-1"), Fence(lambda: now[0]), lambda: now[0]
     )
     assert await candidate.acquire() is not None
     now[0] += LEASE_SECONDS
