@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_offline import raw, write
-from tests.unit.controller.test_advisor import FAST, SLOW, Server, advising, asked
+from tests.unit.controller.test_advisor import FAST, SLOW, Cluster, advising
 from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
 from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
@@ -38,13 +38,13 @@ async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -
 
 
 async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
-    slow = server.add("jetson", SLOW, 2)
-    server.store.update_result(newer(slow), deleted=False)
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        assert (await server.next_status())["best"] == "cloud"
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    slow = cluster.add("jetson", SLOW, 2)
+    cluster.results.update_result(newer(slow), deleted=False)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        assert (await cluster.answer())["best"] == "cloud"
     ignored = [vars(record)["object"] for record in caplog.records if record.message == "ignoring invalid object"]
     assert "lb-newer-r1-c001" in ignored
 

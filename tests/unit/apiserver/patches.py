@@ -7,6 +7,7 @@ from typing import Any
 from tierbench.kube.errors import ConflictError
 
 Raw = dict[str, Any]
+"""An object as JSON."""
 Field = tuple[str, ...]
 _IDENTITY = {"name", "namespace", "uid", "resourceVersion"}
 

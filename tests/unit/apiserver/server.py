@@ -18,7 +18,7 @@ from typing import Any
 
 import jsonpatch
 
-from tests.unit.apiserver.patches import FieldOwners, Raw, merge
+from tests.unit.apiserver.patches import FieldOwners, merge
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
@@ -27,6 +27,7 @@ from tierbench.kube.clock import format_time
 from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
 from tierbench.kube.resources import CLUSTER_ROLES, EVENTS, JOBS, NODES, PODS, SERVICES, ResourceType
 
+Raw = dict[str, Any]
 SERVED = (
     *(NODE_CLASSES, ADVICES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values())),
     *(NODES, PODS, SERVICES, JOBS, ResourceType("api/v1", "namespaces")),
@@ -245,7 +246,9 @@ class ApiServer:
     def bookmark(self) -> None:
         """Sends a bookmark of a new version to all watches."""
         self._version += 1
-        self._events.append(_Event(self._version, "BOOKMARK", "", {"metadata": {"resourceVersion": str(self._version)}}))
+        self._events.append(
+            _Event(self._version, "BOOKMARK", "", {"metadata": {"resourceVersion": str(self._version)}})
+        )
 
     async def _watch(self, target: _Target, selector: str, since: int) -> AsyncGenerator[bytes]:
         while self._interrupted:  # noqa: ASYNC110 (the test may run in another thread)

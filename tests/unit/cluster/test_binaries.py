@@ -1,11 +1,11 @@
-"""Which Kubernetes is built."""
+"""The version of Kubernetes that is built."""
 
 import pytest
 
 from tests.cluster import ClusterError, binaries
 
 
-def test_known_versions_are_in_order_and_pinned() -> None:
+def test_known_versions_are_sorted_and_pinned() -> None:
     known = binaries.known()
     assert binaries.DEFAULT in known
     assert known == sorted(known, key=lambda minor: tuple(map(int, minor.split("."))))
@@ -13,7 +13,7 @@ def test_known_versions_are_in_order_and_pinned() -> None:
         assert binaries.version(minor).startswith(f"{minor}.")
 
 
-def test_the_environment_asks_for_a_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_version_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for minor in binaries.known():
         monkeypatch.setenv("KUBERNETES", minor)
         assert binaries.asked() == minor
@@ -21,7 +21,7 @@ def test_the_environment_asks_for_a_version(monkeypatch: pytest.MonkeyPatch) -> 
     assert binaries.asked() == binaries.DEFAULT
 
 
-def test_unknown_version_is_refused_with_the_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_version_is_rejected_with_a_list_of_known_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES", "1.29")
     with pytest.raises(ClusterError) as refusal:
         binaries.asked()

@@ -1,4 +1,4 @@
-"""The cluster's certificates are such as the strictest clients take: Python's, from 3.13 on."""
+"""The certificates of the cluster pass the checks of the strictest clients: Python from 3.13 on."""
 
 import subprocess
 from pathlib import Path
@@ -16,7 +16,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("name", "purpose"), [("apiserver", "sslserver"), ("kubelet-client", "sslclient")])
-def test_certificates_keep_to_the_standard(made: Path, name: str, purpose: str) -> None:
+def test_certificate_passes_strict_verification(made: Path, name: str, purpose: str) -> None:
     strict = ["openssl", "verify", "-x509_strict", "-purpose", purpose, "-CAfile", str(made / "ca.crt")]
     done = subprocess.run([*strict, str(made / f"{name}.crt")], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

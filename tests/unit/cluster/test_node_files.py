@@ -1,4 +1,4 @@
-"""What a node's daemons are told of its hardware."""
+"""The files that describe the hardware of a node to its daemons."""
 
 import json
 import tomllib
@@ -10,11 +10,11 @@ from tests.cluster.profiles import Node
 HOST = "MemTotal:       24684084 kB\nMemFree:        1 kB\n"
 
 
-def test_node_shows_its_own_memory() -> None:
+def test_node_has_the_memory_of_its_limit() -> None:
     assert node_files.meminfo(Node("a", memory=384 << 20), HOST) == "MemTotal:       393216 kB\nMemFree:        1 kB\n"
 
 
-def test_node_without_a_limit_shows_the_host() -> None:
+def test_node_without_a_limit_has_the_memory_of_the_host() -> None:
     assert node_files.meminfo(Node("a"), HOST) == HOST
 
 
@@ -31,13 +31,13 @@ def test_containers_start_with_a_read_throttle() -> None:
     assert spec == {"process": {"cwd": "/"}, "linux": {"resources": {"devices": ["kept"], "blockIO": throttle}}}
 
 
-def test_registry_is_found_by_its_address_and_has_plain_http() -> None:
+def test_registry_is_reached_by_its_address_over_http() -> None:
     ((name, text),) = node_files.registry("198.18.0.254:5000").items()
     assert name == "registries/198.18.0.254:5000/hosts.toml"
     assert tomllib.loads(text) == {"host": {"http://198.18.0.254:5000": {"capabilities": ["pull", "resolve"]}}}
 
 
-def test_pods_begin_with_the_congestion_control_of_their_node() -> None:
+def test_pods_start_with_the_congestion_control_of_their_node() -> None:
     plugins = json.loads(node_files.cni("198.18.1.0/24", "reno"))["plugins"]
     tuned = [plugin["sysctl"] for plugin in plugins if plugin["type"] == "tuning"]
     assert tuned == [{"net.ipv4.tcp_congestion_control": "reno"}]

@@ -1,4 +1,4 @@
-"""nodes.toml: what it may say, and what is said of what it may not."""
+"""nodes.toml: valid files, and the messages about invalid ones."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.cluster.profiles import Link, Node, Stall
 from tests.cluster.vm import BOARDS
 
 
-def test_default_cluster_is_three_nodes_of_three_kinds() -> None:
+def test_default_cluster_has_three_nodes_of_different_hardware() -> None:
     nodes = profiles.load(profiles.DEFAULT)
     assert [(node.name, node.labels["hw"]) for node in nodes] == [
         ("cloud-1", "cloud"),
@@ -52,12 +52,12 @@ def test_machine_may_be_virtual_and_of_another_architecture() -> None:
     assert node.architecture.platform == "linux/arm64"
 
 
-def test_link_may_be_late_and_lossy() -> None:
+def test_link_may_have_delay_and_loss() -> None:
     text = '[[node]]\nname = "a"\nlink = { rate = "100mbit", delay = "20ms", jitter = "2ms", loss = "0.1%" }'
     assert profiles.parse(text, "f")[0].link == Link("100mbit", "20ms", "2ms", "0.1%")
 
 
-def test_what_is_left_out_is_not_limited() -> None:
+def test_omitted_key_means_no_limit() -> None:
     assert profiles.parse('[[node]]\nname = "a"', "f") == [Node(name="a")]
 
 
@@ -104,13 +104,13 @@ def test_what_is_left_out_is_not_limited() -> None:
         ("[[node]]\nname = 'a'\n" * 16, "16 nodes; at most 15 have addresses"),
     ],
 )
-def test_error_says_where_and_what_to_write(text: str, message: str) -> None:
+def test_error_names_the_key_and_a_valid_value(text: str, message: str) -> None:
     with pytest.raises(ClusterError) as caught:
         profiles.parse(text, "f")
     assert message in str(caught.value)
 
 
-def test_namespaces_are_of_this_machines_architecture() -> None:
+def test_node_in_namespaces_has_the_architecture_of_this_machine() -> None:
     other = next(name for name in BOARDS if name != host().name)
     with pytest.raises(ClusterError, match=f'arch = "{other}" is not this machine\'s: write machine = "vm" as well'):
         profiles.parse(f'[[node]]\nname = "a"\narch = "{other}"', "f")

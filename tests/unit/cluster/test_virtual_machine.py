@@ -1,4 +1,4 @@
-"""What qemu is told of a machine."""
+"""The arguments of qemu for a virtual machine."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def machine(architecture: str = "amd64", tap: Tap | None = None, drives: tuple[D
     return " ".join(machine.command(EMULATION))
 
 
-def test_board_and_processor_are_of_the_architecture() -> None:
+def test_board_and_processor_match_the_architecture() -> None:
     processor = "max,avx=off,avx2=off,erms=off,fsrm=off,la57=off,smap=off"
     assert machine().startswith(f"qemu-system-x86_64 -machine q35 -accel {EMULATION} -cpu {processor} -smp 3")
     assert " -m 1024M " in machine()
@@ -27,12 +27,12 @@ def test_board_and_processor_are_of_the_architecture() -> None:
     assert "console=ttyAMA0 root=/dev/vda rw" in machine("arm64")
 
 
-def test_processor_that_is_not_emulated_is_the_hosts() -> None:
+def test_processor_of_the_same_architecture_is_that_of_the_host() -> None:
     disk = Disk(BOARDS["arm64"], Path("/cache"))
     assert "-accel kvm -cpu host" in " ".join(VirtualMachine("a", Path("/f"), disk, USER).command(KVM))
 
 
-def test_machine_has_a_layer_of_its_own_and_more_drives() -> None:
+def test_machine_has_its_own_image_layer_and_more_drives() -> None:
     command = machine(drives=(Drive(Path("/data"), read=1000), Drive(Path("/tools"), writable=False)))
     assert "-drive file=/a,,b/layer.qcow2,if=virtio,format=qcow2" in command
     assert "-drive file=/data,if=virtio,format=raw,cache=none,discard=unmap,throttling.bps-read=1000" in command
@@ -44,19 +44,19 @@ def test_ssh_listens_on_loopback() -> None:
     assert "ip=eth0:dhcp" in machine()
 
 
-def test_tap_comes_first_and_has_the_address_that_the_kernel_is_told() -> None:
+def test_tap_is_the_first_interface_and_has_the_address_in_the_kernel_command_line() -> None:
     command = machine(tap=TAP)
     assert command.index("tap,id=tap,ifname=node0,script=no") < command.index("user,id=user")
     assert "ip=198.18.0.10::198.18.0.254:255.255.255.0::eth0:off ip=10.0.2.15:::255.255.255.0::eth1:off" in command
 
 
-def test_missing_program_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_program_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(ClusterError, match="no program 'qemu-system-aarch64': run tools/setup vm"):
         BOARDS["arm64"].check()
 
 
 @pytest.mark.parametrize(("release", "architecture"), [("sid", "amd64"), ("trixie", "mips")])
-def test_unknown_debian_is_refused_with_the_known_ones(release: str, architecture: str) -> None:
+def test_unknown_debian_is_rejected_with_a_list_of_known_ones(release: str, architecture: str) -> None:
     with pytest.raises(ClusterError, match="known are bookworm, trixie for amd64, arm64"):
         Debian(release, architecture).disk()

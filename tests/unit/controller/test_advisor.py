@@ -1,106 +1,89 @@
-"""The controller of advices answers after changes, records events once, and survives an API server that is away."""
+"""The controller of advices answers each change, records events once, and survives failed requests."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from kubernetes.aio.client import ApiClient
 
-from tests.unit.controller.test_settings import ENVIRONMENT
+from tests.unit.apiserver.client import InProcessKube
+from tests.unit.apiserver.server import ApiServer, Raw, Request
+from tests.unit.controller.operator import settings_of
 from tests.unit.report.published import measured
+from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import advisor as module
 from tierbench.controller import context
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import TRIES, Context
-from tierbench.controller.settings import Settings
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
+from tierbench.kube.errors import ApiError, NotFoundError
 from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
+STATUS = ("PATCH", "/photos/status")
+INVALID = ApiError(422, "Invalid", "status.ranking[0].nodeClass: Required value")
 
 
-class Store(ResultStore[Any]):
-    """Tells when it is read."""
+class CountedResults(ResultStore[Any]):
+    """Counts how often it is read."""
 
     def __init__(self) -> None:
         super().__init__(result_samples)
-        self.read = asyncio.Event()
         self.reads = 0
 
     def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
-        self.read.set()
         self.reads += 1
         return super().compressed(namespace, benchmarks)
 
 
-class Server(Kube):
-    """What an API server would hold of one namespace, and what is known of its results."""
+class Cluster:
+    """The API server, and the results that the operator has listed."""
 
     def __init__(self) -> None:
-        super().__init__(ApiClient())
-        self.store = Store()
-        self.statuses: list[dict[str, Any]] = []
-        self.events: list[str] = []
-        self.version = ""
-        self.refusals: list[ApiError] = []
-        self.never_taken: ApiError | None = None
-        self.tries = 0
-        self.written = asyncio.Event()
-        self.refused = asyncio.Event()
+        self.api = ApiServer()
+        self.results = CountedResults()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: Mapping[str, Any] | None = None,
-        content_type: str = "application/json",
-        accept: str = "application/json",
-    ) -> dict[str, Any]:
-        if self.refusals:
-            self.refused.set()
-            raise self.refusals.pop()
-        assert body is not None
-        if method == "PATCH":
-            self.tries += 1
-            if self.never_taken is not None:
-                raise self.never_taken
-            assert path.endswith("/namespaces/default/placementadvices/photos/status"), content_type
-            if self.version not in {"", body["metadata"]["resourceVersion"]}:
-                self.refused.set()
-                raise ConflictError(409, "Conflict", "the object has been modified")
-            self.statuses.append(body["status"])
-            self.written.set()
-        else:
-            self.events.append(f"{body['involvedObject']['name']}: {body['reason']}")
-        return {"metadata": {"resourceVersion": "2"}}
-
-    def add(
-        self, node_class: str, times: tuple[float, ...], case: int, run: int = 1, name: str = "files"
-    ) -> dict[str, Any]:
+    def add(self, node_class: str, times: tuple[float, ...], case: int, run: int = 1, name: str = "files") -> Raw:
+        """Adds the result of a case."""
         result = measured(node_class, "1M", [(time, 0) for time in times], case, run, name=name)
-        raw = result.to_json() | {"kind": "BenchmarkResult"}
-        self.store.update_result(raw, deleted=False)
+        raw: Raw = result.to_json() | {"kind": "BenchmarkResult"}
+        self.results.update_result(raw, deleted=False)
         return raw
 
-    async def next_status(self) -> dict[str, Any]:
-        await asyncio.wait_for(self.written.wait(), 60)
-        self.written.clear()
-        return self.statuses[-1]
+    def ask(self, advisor: Advisor, name: str = "photos", status: Raw | None = None, **spec: Any) -> Raw:
+        """Creates or changes an advice, and lets the controller see it."""
+        before = self.api.get(ADVICES, name)
+        generation = 1 if before is None else before["metadata"]["generation"] + 1
+        asked = {"metadata": {"name": name, "generation": generation}, "spec": {"clientClass": "user", **spec}}
+        found = self.api.put(ADVICES, asked if status is None else {**asked, "status": status})
+        advisor.observe(found, deleted=False)
+        return found
+
+    @property
+    def statuses(self) -> list[Raw]:
+        """The statuses of the advice that requests have tried to write."""
+        return [request.body["status"] for request in self.api.writes if request.path.endswith(STATUS[1])]
+
+    async def answer(self, generation: int = 1) -> Raw:
+        """Returns the stored answer to a generation of the advice."""
+        await self.api.until(lambda: self._status().get("observedGeneration", 0) >= generation)
+        return self._status()
+
+    def _status(self) -> Raw:
+        raw = self.api.get(ADVICES, "photos") or {}
+        found: Raw = raw.get("status", {})
+        return found
+
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons of all events."""
+        return [reason for reason, _ in self.api.events]
 
 
-def asked(generation: int = 1, **spec: Any) -> dict[str, Any]:
-    metadata = {"name": "photos", "namespace": "default", "uid": "u", "generation": generation}
-    return {"metadata": {**metadata, "resourceVersion": str(generation)}, "spec": {"clientClass": "user", **spec}}
-
-
-def ran(number: int, ended: bool) -> dict[str, Any]:
+def ran(number: int, ended: bool) -> Raw:
+    """Returns a benchmark with a run."""
     run = {"number": number, "startTime": "2026-11-21T00:00:00Z"}
     if ended:
         run["completionTime"] = "2026-11-21T01:00:00Z"
@@ -115,8 +98,8 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def advising(server: Server) -> AsyncIterator[Advisor]:
-    advisor = Advisor(Context(server, Settings.from_environment(ENVIRONMENT), results=server.store))
+async def advising(cluster: Cluster) -> AsyncIterator[Advisor]:
+    advisor = Advisor(Context(InProcessKube(cluster.api), settings_of(), results=cluster.results))
     task = asyncio.create_task(advisor.run())
     try:
         yield advisor
@@ -124,92 +107,90 @@ async def advising(server: Server) -> AsyncIterator[Advisor]:
         task.cancel()
 
 
-async def begun(advisor: Advisor) -> None:
-    """Until everything that is due has been begun."""
-    while advisor._due:  # noqa: ASYNC110 (nothing else tells)
-        await asyncio.sleep(0)
-
-
-async def test_an_advice_is_answered_when_seen_and_follows_results() -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        alone = await server.next_status()
+async def test_advice_is_answered_when_it_is_created_and_after_new_results() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        alone = await cluster.answer()
         assert (alone["best"], alone["observedGeneration"]) == ("", 1)
-        server.add("jetson", SLOW, 2)
+        cluster.add("jetson", SLOW, 2)
         advisor.add_all("elsewhere")
         advisor.add_all("default")
-        both = await server.next_status()
-    assert (both["best"], both["runnerUp"]) == ("cloud", "jetson")
-    assert server.events == ["photos: BestChanged"]
-    assert len(server.statuses) == 2
+        await cluster.api.until(lambda: cluster.reasons)
+    assert (cluster.statuses[-1]["best"], cluster.statuses[-1]["runnerUp"]) == ("cloud", "jetson")
+    assert cluster.reasons == ["BestChanged"]
+    assert len(cluster.statuses) == 2
 
 
-async def test_an_answer_that_another_operator_has_given_since_is_not_overwritten() -> None:
-    """By a leader that was deposed while it thought: nobody would give the newer answer again."""
-    server = Server()
-    server.add("cloud", (1.0, 1.1, 1.05), 1)
-    async with advising(server) as advisor:
-        server.version = "2"
-        advisor.observe(asked(), deleted=False)
-        await asyncio.wait_for(server.refused.wait(), 60)
-        assert server.statuses == []
-        newer = asked()
-        newer["metadata"]["resourceVersion"] = "2"
-        advisor.observe(newer, deleted=False)
-        await server.next_status()
+async def test_answer_that_another_leader_has_given_is_not_overwritten() -> None:
+    """A leader that was replaced while it computed would overwrite the newer answer for good."""
+    cluster = Cluster()
+    cluster.add("cloud", (1.0, 1.1, 1.05), 1)
+    newer: list[Raw] = []
+
+    async def answer_first(request: Request) -> None:
+        if request.method == "PATCH" and not newer:
+            newer.append(cluster.api.change(ADVICES, "photos", status={"best": "by the next leader"}))
+
+    cluster.api.reactor = answer_first
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        await cluster.api.until(lambda: cluster.statuses)
+        await asyncio.sleep(0)
+        assert cluster.api.get(ADVICES, "photos") == newer[0]
+        advisor.observe(newer[0], deleted=False)
+        await cluster.answer()
 
 
-async def test_what_has_not_changed_is_not_written() -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
-    server.add("jetson", SLOW, 2)
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        status = await server.next_status()
-        server.store.read.clear()
+async def test_unchanged_answer_is_not_written() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    cluster.add("jetson", SLOW, 2)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        status = await cluster.answer()
+        reads = cluster.results.reads
         advisor.add_all()
-        await asyncio.wait_for(server.store.read.wait(), 60)
-        advisor.observe({**asked(generation=2), "status": status}, deleted=False)
-        assert (await server.next_status())["observedGeneration"] == 2
-    assert [status["observedGeneration"] for status in server.statuses] == [1, 2]
-    assert server.events == ["photos: BestChanged"]
+        await cluster.api.until(lambda: cluster.results.reads > reads)
+        cluster.ask(advisor, status=status)
+        await cluster.answer(2)
+    assert [status["observedGeneration"] for status in cluster.statuses] == [1, 2]
+    assert cluster.reasons == ["BestChanged"]
 
 
-async def test_transition_times_stay_while_the_answer_does() -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
+async def test_transition_time_changes_only_with_the_status_of_a_condition() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
     known = {"type": "Answered", "status": "False", "reason": "So", "message": "So."}
-    since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
-    async with advising(server) as advisor:
-        advisor.observe({**asked(generation=2), "status": {"conditions": [known | since]}}, deleted=False)
-        status = await server.next_status()
-    answered, order = status["conditions"]
-    assert (answered["lastTransitionTime"], answered["observedGeneration"]) == ("2026-01-01T00:00:00Z", 2)
+    since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 0}
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor, status={"conditions": [known | since]})
+        answered, order = (await cluster.answer())["conditions"]
+    assert (answered["lastTransitionTime"], answered["observedGeneration"]) == ("2026-01-01T00:00:00Z", 1)
     assert order["lastTransitionTime"] != "2026-01-01T00:00:00Z"
 
 
-async def test_only_the_benchmarks_that_are_named_count() -> None:
-    server = Server()
-    server.add("cloud", SLOW, 1, name="files")
-    server.add("jetson", FAST, 1, name="others")
-    async with advising(server) as advisor:
-        advisor.observe(asked(benchmarks={"names": ["files", "more"]}), deleted=False)
-        status = await server.next_status()
+async def test_advice_uses_only_the_benchmarks_that_it_names() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", SLOW, 1, name="files")
+    cluster.add("jetson", FAST, 1, name="others")
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor, benchmarks={"names": ["files", "more"]})
+        status = await cluster.answer()
     assert {item["name"] for item in status["ranking"]} == {"cloud"}
 
 
 @pytest.mark.parametrize(("ended", "best"), [(False, "cloud"), (True, "jetson")])
-async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) -> None:
-    server = Server()
-    server.store.update_benchmark(ran(2, ended), deleted=False)
+async def test_running_run_is_ignored_while_an_earlier_run_has_results(ended: bool, best: str) -> None:
+    cluster = Cluster()
+    cluster.results.update_benchmark(ran(2, ended), deleted=False)
     for case, (node_class, times) in enumerate((("cloud", FAST), ("jetson", SLOW)), start=1):
-        server.add(node_class, times, case)
-        server.add(node_class, SLOW if times is FAST else FAST, case, run=2)
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        status = await server.next_status()
+        cluster.add(node_class, times, case)
+        cluster.add(node_class, SLOW if times is FAST else FAST, case, run=2)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        status = await cluster.answer()
     answered = next(item for item in status["conditions"] if item["type"] == "Answered")
     if ended:
         assert answered["reason"] == "ContradictingRuns"
@@ -217,52 +198,57 @@ async def test_a_run_under_way_yields_to_the_one_before(ended: bool, best: str) 
         assert status["best"] == best
 
 
-async def test_an_api_server_that_is_away_is_waited_for() -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
-    server.refusals = [ApiError(500, "InternalError", "etcd is away")] * 3
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        assert (await server.next_status())["ranking"]
-    assert not server.refusals
+async def test_failed_write_is_retried() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    errors = [ApiError(500, "InternalError", "etcd does not answer")] * 3
+
+    async def fail(_: Request) -> None:
+        if errors:
+            raise errors.pop()
+
+    cluster.api.reactor = fail
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        assert (await cluster.answer())["ranking"]
+    assert not errors
 
 
-async def test_an_advice_that_is_gone_or_damaged_stops_nothing() -> None:
-    server = Server()
-    server.refusals = [NotFoundError(404, "NotFound", "gone")]
-    damaged = {"metadata": {"name": "broken", "namespace": "default"}, "spec": {}}
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        advisor.observe(damaged, deleted=False)
-        await asyncio.wait_for(server.refused.wait(), 60)
-        advisor.observe(asked(generation=2), deleted=False)
-        assert (await server.next_status())["observedGeneration"] == 2
-        advisor.observe(asked(), deleted=True)
+async def test_deleted_or_invalid_advice_does_not_prevent_other_answers() -> None:
+    cluster = Cluster()
+    cluster.api.refuse[STATUS] = NotFoundError(404, "NotFound", "gone")
+    invalid = {"metadata": {"name": "broken", "namespace": "default"}, "spec": {}}
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        advisor.observe(invalid, deleted=False)
+        await cluster.api.until(lambda: cluster.statuses)
+        cluster.api.refuse.clear()
+        found = cluster.ask(advisor)
+        assert (await cluster.answer(2))["observedGeneration"] == 2
+        advisor.observe(found, deleted=True)
         advisor.add_all()
-    assert len(server.statuses) == 1
+    assert len(cluster.statuses) == 2
 
 
-async def test_an_answer_that_fails_costs_its_advice_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    server = Server()
-    server.add("cloud", FAST, 1)
+async def test_failed_computation_affects_no_other_advice(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
     answers = advice_status
 
-    def failing(advice: Any, *rest: Any) -> Any:
+    def fail(advice: Any, *rest: Any) -> Any:
         if advice.metadata.name == "broken":
             raise ZeroDivisionError
         return answers(advice, *rest)
 
-    monkeypatch.setattr(module, "advice_status", failing)
-    broken = asked()
-    broken["metadata"] = {**broken["metadata"], "name": "broken"}
-    async with advising(server) as advisor:
-        advisor.observe(broken, deleted=False)
-        advisor.observe(asked(), deleted=False)
-        assert (await server.next_status())["ranking"]
+    monkeypatch.setattr(module, "advice_status", fail)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor, "broken")
+        cluster.ask(advisor)
+        assert (await cluster.answer())["ranking"]
 
 
-def test_only_news_make_advices_due() -> None:
-    store, raw = ResultStore(result_samples), Server().add("cloud", FAST, 1)
+def test_only_changed_results_and_ended_runs_require_new_answers() -> None:
+    store, raw = ResultStore(result_samples), Cluster().add("cloud", FAST, 1)
     assert store.update_result(raw, deleted=False)
     assert not store.update_result(raw, deleted=False)
     again = raw | {"metadata": raw["metadata"] | {"uid": "other"}}
@@ -274,46 +260,43 @@ def test_only_news_make_advices_due() -> None:
     assert not store.update_benchmark(ran(2, ended=False), deleted=False)
 
 
-async def test_an_answer_that_is_never_taken_is_tried_a_few_times_and_told_of_once() -> None:
-    """Older definitions refused it every five seconds, for ever."""
-    server = Server()
-    server.never_taken = ApiError(422, "Invalid", "status.ranking[0].nodeClass: Required value")
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        async with asyncio.timeout(60):
-            while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
-                await asyncio.sleep(0)
+async def test_rejected_answer_is_retried_a_few_times_and_reported_once() -> None:
+    """With older definitions, it was retried every five seconds without end."""
+    cluster = Cluster()
+    cluster.api.refuse[STATUS] = INVALID
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        await cluster.api.until(lambda: cluster.reasons)
         advisor.add_all()
-        await begun(advisor)
-        assert (server.store.reads, server.tries) == (TRIES, TRIES), "it was thought over again"
-        server.never_taken = None
+        await cluster.api.until(lambda: not advisor._due)
+        assert (cluster.results.reads, len(cluster.statuses)) == (TRIES, TRIES), "it was computed again"
+        cluster.api.refuse.clear()
         advisor._definitions.digest = "another"
         advisor.add_all()
-        await server.next_status()
-    assert server.events.count("photos: AnswerRefused") == 1
+        await cluster.answer()
+    assert cluster.reasons == ["AnswerRefused"]
 
 
-async def test_an_answer_that_was_not_taken_is_given_once_the_rest_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As the event says: a policy of somebody's may have refused it, and nothing tells when that goes."""
+async def test_rejected_answer_is_written_after_the_suspension(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A policy may have rejected it, and no event says when the policy is removed."""
     for one in (module, context):
         monkeypatch.setattr(one, "SUSPENDED_SECONDS", 0.1)
-    server = Server()
-    server.never_taken = ApiError(422, "Invalid", "no")
-    async with advising(server) as advisor:
-        advisor.observe(asked(), deleted=False)
-        async with asyncio.timeout(60):
-            while "photos: AnswerRefused" not in server.events:  # noqa: ASYNC110 (nothing else tells)
-                await asyncio.sleep(0)
-        server.never_taken = None
-        await server.next_status()
+    cluster = Cluster()
+    cluster.api.refuse[STATUS] = INVALID
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        await cluster.api.until(lambda: cluster.reasons)
+        cluster.api.refuse.clear()
+        await cluster.answer()
 
 
-async def test_an_answer_of_another_version_is_given_anew() -> None:
-    """An advice that v0.1.0 had answered could not be understood, and was never answered again."""
-    server = Server()
-    server.add("cloud", FAST, 1)
-    server.add("jetson", SLOW, 2)
+async def test_answer_of_another_version_is_replaced() -> None:
+    """An answer of v0.1.0 could not be read, and its advice was never answered again."""
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    cluster.add("jetson", SLOW, 2)
     earlier = {"observedGeneration": 1, "ranking": [{"nodeClass": "jetson", "verdict": "Tied"}]}
-    async with advising(server) as advisor:
-        advisor.observe({**asked(), "status": earlier}, deleted=False)
-        assert (await server.next_status())["best"] == "cloud"
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor, status=earlier)
+        await cluster.api.until(lambda: cluster.statuses)
+        assert (await cluster.answer())["best"] == "cloud"

@@ -21,7 +21,7 @@ def item(version: int, name: str = "one", **more: Any) -> dict[str, Any]:
     return {"metadata": metadata, **more}
 
 
-def test_of_other_types_nothing_is_kept() -> None:
+def test_objects_of_other_types_are_not_cached() -> None:
     objects = ObjectCaches()
     objects.observe_write(CONFIG_MAPS, item(1))
     objects.observe_write(PODS, item(1))
@@ -36,7 +36,7 @@ def head(name: str, run: int) -> ResultMetadata:
     return ResultMetadata(name, "uid", 1, run, 0, ("", "", ""), ended=True)
 
 
-def test_results_are_kept_of_runs_that_are_followed() -> None:
+def test_only_results_of_followed_runs_are_cached() -> None:
     results = RunResults()
     assert not results.observe(item(1, spec={"run": 2}))
     assert not results.follow(KEY, 2, [head("zero", 1)])
@@ -52,7 +52,7 @@ def test_results_are_kept_of_runs_that_are_followed() -> None:
     assert not results.observe(item(4, "three", spec={"run": 3}))
 
 
-def test_the_oldest_benchmark_that_waits_for_a_node_is_first() -> None:
+def test_oldest_benchmark_that_waits_for_a_node_is_first() -> None:
     queue = AdmissionQueue()
     assert queue.enqueue(B, "2026-01-02T00:00:00Z", ["n1", "n2"]) == (B,)
     assert queue.enqueue(A, "2026-01-01T00:00:00Z", ["n2"]) == (A, B), "it comes before one that waits already"
@@ -73,8 +73,8 @@ WANTED = st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1)
 
 
 @given(st.lists(st.tuples(KEYS, st.integers(1, 9), st.none() | WANTED)))
-def test_a_benchmark_whose_blocker_has_changed_is_added(steps: list[tuple[Key, int, set[str] | None]]) -> None:
-    """So that no queued benchmark has to poll."""
+def test_benchmark_is_returned_when_its_blocker_changes(steps: list[tuple[Key, int, set[str] | None]]) -> None:
+    """So no queued benchmark has to poll."""
     queue, waiting, known = AdmissionQueue(), dict[Key, tuple[str, Key, set[str]]](), dict[Key, str | None]()
     for key, day, wanted in steps:
         if wanted is None:
@@ -101,7 +101,7 @@ def _first(waiting: dict[Key, tuple[str, Key, set[str]]], item: str) -> Key:
     return min(place[:2] for place in waiting.values() if item in place[2])[1]
 
 
-def test_the_workqueue_adds_one_benchmark() -> None:
+def test_workqueue_adds_one_benchmark_or_all() -> None:
     workqueue = WorkQueue()
     one, other = workqueue.event(A), workqueue.event(B)
     workqueue.add(A)
@@ -112,7 +112,7 @@ def test_the_workqueue_adds_one_benchmark() -> None:
     assert other.is_set()
 
 
-def test_a_changed_node_adds_the_benchmarks_that_depend_on_it() -> None:
+def test_changed_node_adds_the_benchmarks_that_depend_on_it() -> None:
     workqueue = WorkQueue()
     events = [workqueue.event(key) for key in (A, B, C)]
     workqueue.set_nodes(A, frozenset({"n1"}))

@@ -20,7 +20,7 @@ def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes
     return {key: b64decode(value) for key, value in filled["data"].items()}
 
 
-def test_only_what_is_needed_is_made() -> None:
+def test_secret_has_only_the_keys_that_are_needed() -> None:
     agent = {"agent-token", "agent-key", "agent-pin"}
     assert set(data()) == agent
     assert set(data(certificate=True)) == {*agent, "ca.crt", "tls.crt", "tls.key"}
@@ -28,12 +28,12 @@ def test_only_what_is_needed_is_made() -> None:
     assert set(data(account=True)) == {*agent, *account}
 
 
-def test_nothing_is_made_twice_alike() -> None:
+def test_all_credentials_are_random() -> None:
     one, other = data(certificate=True, account=True), data(certificate=True, account=True)
     assert [key for key in one if one[key] == other[key]] == ["username"]
 
 
-def test_mosquitto_knows_the_password_by_its_hash() -> None:
+def test_mosquitto_has_the_hash_of_the_password() -> None:
     made = data(account=True)
     name, _, hashed = made["mosquitto-passwords"].decode().strip().partition(":")
     kind, salt, digest = hashed.removeprefix("$").split("$")
@@ -42,12 +42,12 @@ def test_mosquitto_knows_the_password_by_its_hash() -> None:
     assert len(made["payload-key"]) == 16
 
 
-def test_kafka_is_told_the_same_account() -> None:
+def test_kafka_has_the_same_account() -> None:
     made = {key: value.decode(errors="replace") for key, value in data(account=True).items()}
     assert made["kafka-account"] == f"SCRAM-SHA-512=[name={made['username']},password={made['password']}]"
 
 
-def test_the_certificate_is_the_servers_and_the_ca_signed_it() -> None:
+def test_certificate_names_the_server_and_is_signed_by_the_ca() -> None:
     made = data(certificate=True)
     ca, certificate = (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt"))
     certificate.verify_directly_issued_by(ca)

@@ -24,13 +24,13 @@ def record(message: str, *, failed: bool = False) -> logging.LogRecord:
 
 @pytest.mark.parametrize("formatter", [TextFormatter(), JsonFormatter()])
 @pytest.mark.parametrize("failed", [False, True])
-def test_an_entry_is_one_line_of_printable_characters(formatter: logging.Formatter, failed: bool) -> None:
+def test_entry_is_one_line_of_printable_characters(formatter: logging.Formatter, failed: bool) -> None:
     line = formatter.format(record(FORGED, failed=failed))
     assert line.isprintable()
     assert len(line.splitlines()) == 1
 
 
-def test_text_is_for_people() -> None:
+def test_text_entry_has_time_level_logger_and_message() -> None:
     line = TextFormatter().format(record("pod a\nb of Zoë", failed=True))
     assert " WARNING tierbench.x: rejected: pod a\\nb of Zoë\\nTraceback (most recent call last):\\n" in line
 
@@ -44,7 +44,7 @@ def test_fields_follow_the_message() -> None:
     assert (fields["message"], fields["benchmark"], fields["run"]) == ("rejected: x", "ns/demo", 3)
 
 
-def test_what_kopf_logs_names_its_object() -> None:
+def test_entry_of_kopf_names_its_object() -> None:
     entry = record("x")
     reference = {"apiVersion": "v1", "kind": "Pod", "name": "p", "namespace": "ns", "uid": "u"}
     vars(entry).update(k8s_ref=reference, k8s_skip=True, settings=object())
@@ -52,7 +52,7 @@ def test_what_kopf_logs_names_its_object() -> None:
     assert json.loads(JsonFormatter().format(entry)).keys() == {"time", "level", "logger", "message", "kind", "object"}
 
 
-def test_json_tells_apart_what_text_runs_together() -> None:
+def test_json_entry_has_separate_fields() -> None:
     entry = json.loads(JsonFormatter().format(record(FORGED, failed=True)))
     assert entry.pop("time").endswith("+00:00")
     assert entry.pop("exception").startswith("Traceback (most recent call last):\n")
@@ -71,7 +71,7 @@ def _restored() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_restored")
-def test_libraries_log_alike(capsys: pytest.CaptureFixture[str]) -> None:
+def test_libraries_log_in_the_same_format(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_stderr("INFO", LogFormat.JSON)
     names = ["tierbench.x", "kopf.objects", "aiohttp.server", "asyncio", "py.warnings"]
     for name in names:
@@ -81,8 +81,8 @@ def test_libraries_log_alike(capsys: pytest.CaptureFixture[str]) -> None:
     assert [entry["logger"] for entry in entries] == names
 
 
-def test_what_ends_the_operator_is_one_line_too() -> None:
-    """Without a cluster it cannot even begin."""
+def test_fatal_error_is_one_line() -> None:
+    """Without a cluster, the operator does not start."""
     environment = dict.fromkeys(ENVIRONMENT, "x/y") | {"TIERBENCH_IMAGE_ALTERNATIVES": "{}"}
     environment |= {"TIERBENCH_LOG_FORMAT": "json", "KUBECONFIG": "/nowhere", "PYTHONPATH": ":".join(sys.path)}
     command = [sys.executable, "-c", "from tierbench.controller.main import main; main()"]

@@ -19,14 +19,14 @@ ENVIRONMENT = {
 }
 
 
-def test_settings() -> None:
+def test_settings_are_read_from_the_environment() -> None:
     settings = Settings.from_environment(ENVIRONMENT)
     assert settings.watch_namespaces == ("a", "b")
     assert (settings.images.client, settings.images.programs["nginx"]) == ("client:1", "nginx:1")
     assert (settings.log_level, settings.log_format) == ("INFO", LogFormat.TEXT)
 
 
-def test_images_that_may_be_asked_for() -> None:
+def test_alternative_images_are_read_by_program_and_name() -> None:
     text = '{"nginx": {"1.19.6": "nginx:1.19.6"}, "kafka": {}}'
     images = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": text}).images
     assert [images.of("nginx", name) for name in ("default", "1.19.6", "1.18")] == ["nginx:1", "nginx:1.19.6", ""]
@@ -35,7 +35,7 @@ def test_images_that_may_be_asked_for() -> None:
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_ALTERNATIVES": '{"nginx": "nginx:1"}'})
 
 
-def test_pull_policies() -> None:
+def test_pull_policy_of_an_image_is_used() -> None:
     text = '{"nginx:1": "Always"}'
     images = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_PULL_POLICIES": text}).images
     assert images.pulled("nginx:1") == {"image": "nginx:1", "imagePullPolicy": "Always"}
@@ -44,7 +44,7 @@ def test_pull_policies() -> None:
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_IMAGE_PULL_POLICIES": "Always"})
 
 
-def test_limits() -> None:
+def test_limits_are_read_and_unknown_or_invalid_ones_are_rejected() -> None:
     assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
     given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas
     assert (given.cases, given.free_bytes, given.history) == (5, 2**30, 50)
@@ -57,7 +57,7 @@ def test_limits() -> None:
             Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": text})
 
 
-def test_what_benchmarks_may_ask_for() -> None:
+def test_policy_rejects_the_host_of_the_api_server() -> None:
     given = {**ENVIRONMENT, "KUBERNETES_SERVICE_HOST": "10.96.0.1", "TIERBENCH_POLICY": '{"hostPaths": ["/srv"]}'}
     policy = Settings.from_environment(given).policy
     assert policy == Policy(host_paths=("/srv",)).with_refused_host("10.96.0.1")
@@ -72,12 +72,12 @@ def test_what_benchmarks_may_ask_for() -> None:
         ('{"refusedNetworks": ["10.0.0.1/8"]}', "refusedNetworks.0: Value error, 10.0.0.1/8 has host bits set"),
     ],
 )
-def test_a_policy_that_makes_no_sense_is_refused(text: str, message: str) -> None:
+def test_invalid_policy_is_rejected_with_its_field(text: str, message: str) -> None:
     with pytest.raises(SettingsError, match=f"TIERBENCH_POLICY, of the chart's values: policy.{message}"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_POLICY": text})
 
 
-def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:
+def test_user_of_workloads_may_be_empty_but_not_invalid() -> None:
     def user(text: str) -> int | None:
         return Settings.from_environment({**ENVIRONMENT, "TIERBENCH_WORKLOADS_USER": text}).images.user
 
@@ -90,16 +90,16 @@ def test_the_user_of_workloads_may_be_left_to_the_platform() -> None:
 @pytest.mark.parametrize(
     "name", ["TIERBENCH_LEASE_NAMESPACE", "TIERBENCH_CLIENT_IMAGE", "TIERBENCH_NGINX_IMAGE", "TIERBENCH_PAHO_IMAGE"]
 )
-def test_a_missing_setting_is_named(name: str) -> None:
+def test_missing_setting_is_named(name: str) -> None:
     with pytest.raises(SettingsError, match=name):
         Settings.from_environment({key: value for key, value in ENVIRONMENT.items() if key != name})
 
 
-def test_a_port_that_is_none_is_refused() -> None:
+def test_invalid_port_is_rejected() -> None:
     with pytest.raises(SettingsError, match="write a port number"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_HTTP_PORT": "http"})
 
 
-def test_a_log_format_that_is_none_is_refused() -> None:
+def test_invalid_log_format_is_rejected() -> None:
     with pytest.raises(SettingsError, match="TIERBENCH_LOG_FORMAT is 'xml': write text or json"):
         Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LOG_FORMAT": "xml"})

@@ -1,4 +1,8 @@
-"""A small world in memory: nodes, an API server's objects, a kubelet and a Job controller, one step at a time."""
+"""A model of a cluster for the tests of `decide`: nodes, objects, a kubelet and a Job controller, step by step.
+
+It has the views that `decide` reads, not JSON objects as tests/unit/apiserver has. So the property tests can kill the
+operator between any two writes of hundreds of runs, in milliseconds per run.
+"""
 
 import hashlib
 import json

@@ -56,7 +56,7 @@ async def test_events_that_a_watch_missed_follow_from_the_next_list(api: ApiServ
             WatchEvent(PODS, b, deleted=False),
             InitialListSynced(PODS, frozenset({("default", "a"), ("default", "b")}), "3"),
         ]
-        added = asyncio.create_task(anext(updates))  # type: ignore[arg-type]
+        added = asyncio.create_task(anext(updates))
         await api.until(lambda: api.requests[-1].is_watch)
         c = put(api, "c")
         assert await added == WatchEvent(PODS, c, deleted=False)
@@ -94,13 +94,13 @@ async def test_watch_resumes_after_an_error_and_a_failed_list_is_repeated(api: A
         aclosing(watching.list_and_watch(InProcessKube(api), PODS, "default", {})) as feed,
     ):
         updates += [await anext(feed) for _ in range(4)]
-        changed = asyncio.create_task(anext(feed))  # type: ignore[arg-type]
+        changed = asyncio.create_task(anext(feed))
         await api.until(lambda: api.requests[-1].is_watch)
         api.change(PODS, "b", spec={"nodeName": "n"})
         api.end_watches(ApiError(500, "InternalError", "etcd"))
         updates.append(await changed)
         updates += [await anext(feed) for _ in range(2)]
-        changed = asyncio.create_task(anext(feed))  # type: ignore[arg-type]
+        changed = asyncio.create_task(anext(feed))
         api.change(PODS, "b", spec={"nodeName": "m"})
         updates += [await changed, await anext(feed)]
     assert [type(update).__name__ for update in updates] == [
