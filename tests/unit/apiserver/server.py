@@ -132,8 +132,6 @@ class ApiServer:
         """The paths of the objects that requests deleted."""
         self.refuse: dict[tuple[str, str], ApiError | ConnectionError] = {}
         self.reactor: Callable[[Request], Awaitable[None]] = _no_reaction
-        self.on_event: Callable[[str, Raw, bool], None] = lambda path, raw, deleted: None
-        """Receives the path, the object, and whether it was deleted, after each change."""
         self.types: tuple[ResourceType, ...] = SERVED
         self.page = 500
         """The number of objects of the largest page."""
@@ -438,7 +436,6 @@ class ApiServer:
         else:
             self.objects[path] = stored
         self._events.append(_Event(self._version, change, path, stored))
-        self.on_event(path, stored, change == "DELETED")
         return stored
 
 
