@@ -1,0 +1,129 @@
+"""Rules about fields that depend on each other: one object is rejected, a similar one is accepted."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.invalid import (
+    BETWEEN_SIZES,
+    BROKERS,
+    FILES,
+    NETWORKS,
+    OUTSIDE,
+    PAYLOAD_SIZES,
+    REFINE,
+    SIZES,
+    claim,
+    external,
+    kafka,
+    strimzi,
+)
+from tests.api.objects import changed, create, smallest
+from tests.api.server import ApiServer, RefusedError
+from tierbench.api.model import Resource
+
+pytestmark = pytest.mark.apiserver
+
+
+@pytest.mark.parametrize(("model", "sizes"), [(FILES, SIZES), (BROKERS, PAYLOAD_SIZES)])
+def test_refinement_requires_two_sizes_and_two_classes(
+    server: ApiServer, name: str, model: type[Resource], sizes: str
+) -> None:
+    body = changed(changed(smallest(model, name), sizes, ["1Ki", "1Mi"]), REFINE, {})
+    body = changed(body, "spec.servers.nodeClasses", ["cloud", "edge"])
+    create(server, model, changed(body, "metadata.name", f"{name}-good"))
+    for lacking in ((sizes, ["1Mi"]), ("spec.servers.nodeClasses", ["cloud"])):
+        with pytest.raises(RefusedError, match=BETWEEN_SIZES):
+            create(server, model, changed(body, *lacking))
+
+
+def test_congestion_control_requires_tcp_as_the_only_protocol(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.tcp", {"congestionControl": ["cubic", "bbr"]})
+    create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
+    body = changed(body, "spec.udp", {"kilobitsPerSecond": 1000})
+    with pytest.raises(RefusedError, match=r"tcp\.congestionControl is only for TCP: write protocols: \[TCP\]"):
+        create(server, NETWORKS, changed(body, "spec.protocols", ["TCP", "UDP"]))
+
+
+def test_external_server_serves_one_client_at_a_time(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.servers", {"external": OUTSIDE})
+    create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(
+        RefusedError, match=r"an external server serves one client at a time: remove AllAtOnce from clients\.together"
+    ):
+        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
+
+
+def test_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.brokers", external())
+    create(server, BROKERS, changed(changed(body, "spec.servers", None), "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="an external broker has one address: write one level of tls"):
+        create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
+
+
+def test_heap_is_smaller_than_the_memory_limit(server: ApiServer, name: str) -> None:
+    limits = {"limits": {"memory": "1Gi"}}
+    limited = changed(smallest(BROKERS, name), "spec.servers.resources", limits)
+    create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="512Mi")))
+    with pytest.raises(RefusedError, match=r"kafka\.heap does not fit into servers\.resources\.limits\.memory"):
+        create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="1Gi")))
+
+
+@pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
+def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
+    body = changed(smallest(BROKERS, name), "spec.clients.engine", "Paho")
+    create(server, BROKERS, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match=r"clients\.engine: Paho only supports MQTT: write Native"):
+        create(server, BROKERS, changed(body, "spec.brokers", broker))
+
+
+def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "by": "Client"})
+    with pytest.raises(RefusedError, match=r"write clients\.together: \[AllAtOnce\], or remove trim\.by"):
+        create(server, NETWORKS, body)
+    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
+
+
+def test_pacing_waits_only_for_messages_that_arrive(server: ApiServer, name: str) -> None:
+    alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"none": {}})
+    with pytest.raises(RefusedError, match=r"none returns: write pacing: \{acknowledged: \{inFlight: 1\}\}"):
+        create(server, BROKERS, alone)
+    paced = changed(alone, "spec.pacing", {"acknowledged": {}})
+    with pytest.raises(
+        RefusedError,
+        match=r"AtMostOnce has none: remove AtMostOnce, or measure .* with pacing: \{asFastAsPossible: \{\}\}",
+    ):
+        create(server, BROKERS, changed(paced, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
+    with pytest.raises(RefusedError, match="set exactly one of nodeClass and none"):
+        create(server, BROKERS, changed(paced, "spec.clients.subscribers", {"nodeClass": "x", "none": {}}))
+    with pytest.raises(RefusedError, match="set exactly one of closedLoop, acknowledged"):
+        create(server, BROKERS, changed(paced, "spec.pacing", {"acknowledged": {}, "asFastAsPossible": {}}))
+    create(server, BROKERS, paced)
+
+
+def test_native_engine_supports_four_levels_of_zstd(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.compression", ["Zstd:19"])
+    with pytest.raises(RefusedError, match=r"write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or clients\.engine: Paho"):
+        create(server, BROKERS, body)
+    create(server, BROKERS, changed(body, "spec.compression", ["Gzip:9", "Zstd", "Zstd:11"]))
+    paho = changed(body, "spec.clients.engine", "Paho")
+    create(server, BROKERS, changed(paho, "metadata.name", f"{name}-paho"))
+
+
+def test_strimzi_supports_neither_host_network_nor_certificates_of_nodes(server: ApiServer, name: str) -> None:
+    """Strimzi does not use the network of the node, and its certificates do not contain nodes."""
+    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi())
+    with pytest.raises(RefusedError, match="Strimzi does not support access: HostNetwork: write ClusterIP"):
+        create(server, BROKERS, changed(body, "spec.access", "HostNetwork"))
+    body = changed(body, "spec.access", "NodePort")
+    with pytest.raises(RefusedError, match=r"Strimzi's certificates do not contain nodes: .* write tls: \[None\]"):
+        create(server, BROKERS, changed(body, "spec.tls", ["None", "TLSv1.3"]))
+    create(server, BROKERS, body)
+
+
+@pytest.mark.parametrize("lacking", ["storageClassName", "size"])
+def test_volume_requires_a_storage_class_and_a_size(server: ApiServer, name: str, lacking: str) -> None:
+    half = {key: value for key, value in claim().items() if key != lacking}
+    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi(persistentVolumeClaim=half))
+    with pytest.raises(RefusedError, match=rf"persistentVolumeClaim\.{lacking}: Required value"):
+        create(server, BROKERS, body)
