@@ -133,7 +133,7 @@ async def test_pages_are_of_one_version_and_a_watch_continues_from_it(kube: Kube
     (version,) = {page["metadata"]["resourceVersion"] for page in pages}
     await kube.merge(CONFIG_MAPS, "default", f"{name}-b", {"data": {"a": "1"}})
     await kube.delete(CONFIG_MAPS, "default", f"{name}-c")
-    events = []
+    events: list[tuple[str, str]] = []
     selected = {"labelSelector": f"test={name}", "resourceVersion": version}
     async with aclosing(kube.watch(CONFIG_MAPS, "default", selected)) as watch:
         while len(events) < 2:
