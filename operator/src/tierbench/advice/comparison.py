@@ -12,9 +12,9 @@ from typing import Final
 
 from tierbench.advice.estimate import estimate, smaller_is_better, trial_retries, with_derived_quantities
 from tierbench.advice.tables import Cell
-from tierbench.advice.workload import Levels, canonical_level
+from tierbench.advice.workload import Levels, levels_of
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import RETRIES, is_censored, levels_and_parameters
+from tierbench.results.quantities import RETRIES, is_censored
 from tierbench.stats.means import Estimate, MeanDifference, holm_adjusted
 from tierbench.stats.rates import EventCount, dispersion, equal_rates_p
 from tierbench.stats.runs import compare_with_runs, run_mean
@@ -203,9 +203,8 @@ def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool 
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
         spec = result.spec
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in levels_and_parameters(result).items()))
         server = "" if classes else spec.server.node_class
-        place = server, spec.client.node_class, levels
+        place = server, spec.client.node_class, levels_of(result)
         found.setdefault(place, []).append(with_derived_quantities(result, [quantity]))
     return {place: Cell(tuple(group)) for place, group in found.items()}
 

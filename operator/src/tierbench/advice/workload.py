@@ -45,6 +45,11 @@ def canonical_level(level: str) -> str:
     return level if number is None else f"{number:.0f}"
 
 
+def levels_of(result: BenchmarkResult) -> Levels:
+    """Returns the levels and parameters of a result, in one spelling each."""
+    return tuple(sorted((name, canonical_level(level)) for name, level in levels_and_parameters(result).items()))
+
+
 def workload_items(workload: WorkloadProfile | None) -> tuple[WorkloadItem, ...]:
     """Returns the items of a workload. Without a workload it is one item that every result matches."""
     if workload is None:
@@ -173,8 +178,7 @@ def group_by_workload(results: Sequence[BenchmarkResult], items: Sequence[Worklo
     """
     grouped: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
     for result in results:
-        levels = tuple(sorted((name, canonical_level(level)) for name, level in levels_and_parameters(result).items()))
-        grouped.setdefault(result.spec.server.node_class, {}).setdefault(levels, []).append(result)
+        grouped.setdefault(result.spec.server.node_class, {}).setdefault(levels_of(result), []).append(result)
     cells = {name: {levels: Cell(tuple(found)) for levels, found in of.items()} for name, of in grouped.items()}
     shares: dict[Levels, float] = {}
     missing: dict[str, list[str]] = {}
