@@ -1,8 +1,8 @@
 """Builds the image folders next to this file into OCI archives: python3 -m images.build --help.
 
-A folder has a Dockerfile, and optionally a program `context` that fills the folder it is given with what the Dockerfile
-copies for the architecture (sources from elsewhere, compiled programs); without one the image's folder itself is the
-context. The same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
+A folder has a Dockerfile, and optionally a program `context`. It fills a given folder with the files that the
+Dockerfile copies for the architecture, such as compiled programs. Without one, the image's folder is the context. The
+same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
 """
 
 import argparse

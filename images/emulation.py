@@ -33,8 +33,8 @@ def _mount() -> None:
         run("mount", "-t", "binfmt_misc", "binfmt_misc", str(_KERNEL))
     except BuildError as error:
         raise BuildError(
-            f"{error}\nPrograms of other processors need the kernel's binfmt_misc: run this as root on a kernel "
-            "that has it (modprobe binfmt_misc), or on a machine of that architecture"
+            f"{error}\nPrograms of other processors need the kernel's binfmt_misc. Run this as root on a kernel with "
+            "it (modprobe binfmt_misc), or on a machine of that architecture"
         ) from error
 
 

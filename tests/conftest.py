@@ -1,5 +1,7 @@
-"""What all tests share: failures are printed at once, tests of magnitudes know what the machine lost meanwhile, and
-those that need an API server, or Helm, find one."""
+"""Hooks and fixtures of all tests: failures are printed at once, and an API server and Helm are available.
+
+Tests of magnitudes know how much CPU the machine lost meanwhile.
+"""
 
 import os
 from collections.abc import Generator, Iterator

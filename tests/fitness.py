@@ -19,8 +19,10 @@ _WORK_SECONDS = 0.2
 
 @dataclass
 class Fitness:
-    """`gap` is the longest delay of a thread that only sleeps, in seconds; `lost` are shares of processor time: what
-    work on all processors lost before and after the test, and what the hypervisor kept during it."""
+    """`gap` is the longest delay of a thread that only sleeps, in seconds. `lost` has shares of processor time.
+
+    They are the loss of work on all processors before and after the test, and the share of the hypervisor during it.
+    """
 
     gap: float = 0.0
     lost: dict[str, float] = field(default_factory=dict)

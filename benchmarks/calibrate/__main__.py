@@ -49,8 +49,9 @@ def one(name: str, value: float, low: float, high: float) -> dict[str, Any]:
 
 
 def least(share: float, count: int, points: int = 1) -> float:
-    """What the lowest of so many points may reach in `count` simulations, if what is asked for happens with the
-    probability `share`: the binomial quantile, with Šidák's correction (JASA 62, 1967).
+    """Returns the least share of hits that the lowest of several points may have in `count` simulations.
+
+    Hits have the probability `share`. It is the binomial quantile with Šidák's correction (JASA 62, 1967).
     """
     tail, below = 1 - (1 - _CHANCE) ** (1 / points), 0.0
     for hits in range(count):

@@ -1,7 +1,8 @@
-"""Classes, nodes and trials made up, and what the inference says of them.
+"""Simulates classes, nodes and trials, and checks the inference on them.
 
-Times are a level's mean times how the node differs at every level (τ), how it does at this one (ω = τ/3) and how trials
-differ: normally, or with a heavy tail (one trial in twenty takes half as long again, as where a limit is hit).
+A time is the mean of the level times three factors. They are the deviation of the node at every level (τ), that of the
+node at this level (ω = τ/3), and that of the trial. Trials differ normally, or with a heavy tail: one in twenty takes
+1.5 times as long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -135,8 +136,9 @@ class Tally:
 
 @dataclass
 class Figures:
-    """Of one point: whether intervals held the truth, and the verdict; `mistaken` is whether a class would be called
-    if the true difference were taken away.
+    """The tallies of one point: intervals that contain the truth, and verdicts.
+
+    `mistaken` counts verdicts Best that remain after the true difference is removed.
     """
 
     level_coverage: Tally

@@ -1,5 +1,6 @@
-"""A producer and a consumer on confluent-kafka (librdkafka), to compare the client with: messages of 1 KiB of
-random bytes with acks=all, at most WINDOW of them in flight, as fast as possible or RATE per second.
+"""A producer and a consumer on confluent-kafka (librdkafka), to compare the client with.
+
+Messages are 1 KiB of random bytes with acks=all. At most WINDOW are in flight, as fast as possible or RATE per second.
 
 python3 -m benchmarks.peers.kafka_peer HOST:PORT MESSAGES WINDOW RATE prints one line of JSON.
 """

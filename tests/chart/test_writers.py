@@ -1,5 +1,7 @@
-"""Who may write what, on a real API server: tenants with the chart's roles ask, and whatever roles permit, the
-operator's account alone writes what is measured. See docs/threat-model.md."""
+"""Tenants with the chart's roles have limited permissions on a real API server: see docs/threat-model.md.
+
+Only the operator's account can write results, whatever roles permit.
+"""
 
 from collections.abc import Callable, Iterator
 from functools import partial

@@ -1,7 +1,7 @@
 """A real Kubernetes cluster on one Debian machine: several nodes, no VM, no registry.
 
-Each machine of the cluster is a set of Linux namespaces (network, mounts, processes, name) with a process 1 of its own:
-one machine for the control plane, which is also the switch, and one a node. See README.md beside this file.
+Each machine of the cluster is a set of Linux namespaces (network, mounts, processes, name) with its own process 1. The
+control plane has one machine, which is also the switch, and each node has one. See README.md in this folder.
 """
 
 from tests.cluster.cluster import Cluster

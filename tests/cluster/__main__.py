@@ -1,4 +1,4 @@
-"""The built-in cluster from the command line: python3 -m tests.cluster --help."""
+"""Runs the built-in cluster from the command line: python3 -m tests.cluster --help."""
 
 import argparse
 import os
@@ -23,7 +23,7 @@ _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGS
 
 
 def main() -> int:
-    """Run one command; errors are one line on standard error."""
+    """Runs one command. An error is one line on standard error."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     arguments = _parser().parse_args()
     try:
@@ -48,13 +48,13 @@ def _parser() -> argparse.ArgumentParser:
         "--name", default=os.environ.get("CLUSTER_NAME", "tierbench"), help="the cluster (CLUSTER_NAME; tierbench)"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    up = commands.add_parser("up", help="bring the cluster up, or what of it is down")
+    up = commands.add_parser("up", help="start the cluster, or the parts of it that are down")
     up.add_argument(
         "--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes and their hardware (nodes.toml)"
     )
-    check = commands.add_parser("check", help="say everything that this machine lacks; changes and installs nothing")
+    check = commands.add_parser("check", help="report what this machine lacks, without changes")
     check.add_argument("--nodes", type=Path, default=profiles.DEFAULT, metavar="FILE", help="nodes.toml")
-    commands.add_parser("down", help="take the cluster down and leave nothing behind")
+    commands.add_parser("down", help="remove the cluster with everything that it created")
     commands.add_parser("status", help="every component and whether it runs")
     commands.add_parser("kubeconfig", help="print the path of the administrator's kubeconfig")
     commands.add_parser("env", help="print export lines for kubectl and helm; use with eval")
@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
         ("stop", "end a component, or cut a node's power"),
         ("kill", "end a component with SIGKILL"),
         ("pause", "stop a component with SIGSTOP"),
-        ("resume", "go on with a paused component"),
+        ("resume", "continue a paused component with SIGCONT"),
     ):
         commands.add_parser(command, help=text).add_argument(
             "component", help="apiserver, jetson-1/kubelet, jetson-1 …"

@@ -1,7 +1,7 @@
-"""Addresses of one cluster, all of 198.18.0.0/15, the range kept for benchmarks of network devices (RFC 2544).
+"""Addresses of a cluster, from 198.18.0.0/15, the range for benchmarks of network devices (RFC 2544).
 
-Cluster number c of this machine (0 to 15) has 198.18.c.0/24 for its machines, 198.19.(16 c + node).0/24 for the pods of
-each node. Services are seen by a cluster's own machines alone, so all clusters use the same range.
+Cluster c of this machine (0 to 15) has 198.18.c.0/24 for its machines, and 198.19.(16 c + node).0/24 for the pods of
+each node. All clusters use the same range for Services, which only their own machines see.
 """
 
 import json
@@ -32,17 +32,17 @@ class Addresses:
 
     @staticmethod
     def station(address: str) -> str:
-        """The Ethernet address that goes with an address, so that a machine comes back under the same one."""
+        """The Ethernet address for an IP address, so that a machine keeps it when it starts again."""
         return ":".join(["02", "00", *(f"{int(part):02x}" for part in address.split("."))])
 
     @property
     def interface(self) -> str:
-        """The host's network interface on the cluster's switch."""
+        """The host's network interface at the cluster's switch."""
         return f"tierbench{self.number}"
 
     @property
     def pods(self) -> str:
-        """The range that holds every pod of the cluster."""
+        """The range of all pods of the cluster."""
         return f"198.19.{16 * self.number}.0/20"
 
     def node(self, index: int) -> str:
@@ -53,7 +53,7 @@ class Addresses:
 
 
 def first_free() -> Addresses:
-    """The first cluster number whose network interface and addresses are not in use on this machine."""
+    """Returns the first cluster number whose network interface and addresses this machine does not use."""
     taken = {
         int(match[1]) for match in re.finditer(r"198\.18\.(\d+)\.", output("ip", "-4", "route", "show", "table", "all"))
     }

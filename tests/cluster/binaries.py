@@ -1,8 +1,7 @@
-"""Kubernetes and its tools, built from Go modules once and kept by the hash of what they are built from.
+"""Builds Kubernetes and its tools from Go modules once, and keeps them by the hash of their sources.
 
-kube/ has the modules of each minor version, such as 1.34.mod. The tools that they name are built with it:
-etcd and Helm, and where Debian's is too old for it, containerd. kube-router/ and kwok/ have those of programs that
-stand beside a cluster of any version.
+kube/ has the modules of each minor version, such as 1.34.mod. They include the tools: etcd, Helm, and containerd where
+Debian's is too old. kube-router/ and kwok/ have programs for clusters of any version.
 """
 
 import fcntl
@@ -22,29 +21,29 @@ COMPONENTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", "ku
 _GO = Path(__file__).parents[2] / "tools" / "go"
 _SOURCE = Path(__file__).parent / "kube"
 _VERSION = "k8s.io/component-base/version"
-_MINOR = (  # what the programs are told of the minor version
+_MINOR = (  # variables for the minor version
     f"{_VERSION}.gitMinor",
     "helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor",
     "helm.sh/helm/v4/pkg/chart/common.k8sVersionMinor",
 )
-_NAMES = dict.fromkeys(COMPONENTS, "kube") | {"etcd": "server"}  # as Go calls the program
-# A third of the compiler's time would go into debug information that nobody looks at, and into inlining.
+_NAMES = dict.fromkeys(COMPONENTS, "kube") | {"etcd": "server"}  # the names of Go packages
+# Debug information that is not needed, and inlining, would take a third of the compiler's time.
 _COMPILER = ("-gcflags=all=-dwarf=false -l", "-gcflags=std=-dwarf=false")
-_LINES = 20  # of Go's output that an error shows
+_LINES = 20  # lines of Go's output in an error
 
 
 def cache() -> Path:
-    """The folder of everything that is made once and kept for all clusters."""
+    """Returns the folder of files that are created once and kept for all clusters."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench"
 
 
 def known() -> list[str]:
-    """The minor versions that can be built, oldest first."""
+    """Returns the minor versions that can be built, oldest first."""
     return sorted((path.stem for path in _SOURCE.glob("1.*.mod")), key=lambda minor: int(minor.removeprefix("1.")))
 
 
 def asked() -> str:
-    """The minor version that KUBERNETES in the environment names. Raises ClusterError for an unknown one."""
+    """Returns the minor version that KUBERNETES in the environment names. Raises ClusterError for an unknown one."""
     minor = os.environ.get("KUBERNETES") or DEFAULT
     if minor not in known():
         raise ClusterError(f"KUBERNETES={minor} is not known; there are {', '.join(known())}")
@@ -52,15 +51,15 @@ def asked() -> str:
 
 
 def version(minor: str) -> str:
-    """The version that is built for this minor one: 1.34.4 for 1.34."""
+    """Returns the version that is built for this minor version: 1.34.4 for 1.34."""
     modules = (_SOURCE / f"{minor}.mod").read_text()
     return modules.partition("k8s.io/kubernetes v")[2].split()[0]
 
 
 def build(minor: str, architecture: Architecture | None = None) -> Path:
-    """The folder with etcd, kube-apiserver, kubelet, kubectl, coredns, helm …, built when they are not in the cache.
+    """Returns the folder with etcd, kube-apiserver, kubelet, kubectl, coredns, helm …, built if it is not cached.
 
-    They run on the architecture, or on this machine's.
+    The programs run on the architecture, by default this machine's.
     """
     target = architecture or host()
     options = _options(minor)
@@ -78,7 +77,7 @@ def build(minor: str, architecture: Architecture | None = None) -> Path:
 
 
 def tool(name: str) -> Path:
-    """The program of this name, kube-router or kwok, for this machine, built when it is not in the cache."""
+    """Returns the path of the program kube-router or kwok for this machine, which is built if it is not cached."""
     source = Path(__file__).parent / name
     options = ["-trimpath", *_COMPILER, "-ldflags=-s -w"]
     folder = cache() / f"{name}-{host().name}-{_recipe(options, [source / 'go.mod', source / 'go.sum'])}"
@@ -91,7 +90,7 @@ def _recipe(options: object, files: Sequence[Path]) -> str:
 
 
 def _once(folder: Path, what: str, make: Callable[[], None]) -> Path:
-    """The folder, made by whoever comes first."""
+    """Returns the folder, which the first process that asks creates."""
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)
@@ -112,13 +111,13 @@ def _options(minor: str) -> list[str]:
 
 
 def _build(source: Path, options: list[str], packages: Sequence[str], folder: Path, target: Architecture) -> None:
-    """Build everything at once: packages that several programs share are compiled once, and no processor waits."""
+    """Builds all programs at once, so that packages of several programs are compiled once."""
     command, log = [str(_GO), "build", *options, f"-o={folder}/", *packages], folder / "build.log"
-    # Without C the standard library is the same that the client is built with (images/compile), and is compiled once.
+    # Without C the standard library equals the client's (images/compile), and is compiled once.
     environment = {**os.environ, "GOARCH": target.debian, "CGO_ENABLED": "0", "GOGC": "400"}
     with log.open("wb") as output:
         done = subprocess.run(command, cwd=source, env=environment, stdout=output, stderr=output, check=False)
     if done.returncode != 0:
-        said = log.read_text(errors="replace").splitlines()[-_LINES:]
-        reach = "a Go module proxy has to be in reach for the first build"
-        raise ClusterError("\n".join([f"go build failed ({reach}; all it said is in {log}):", *said]))
+        lines = log.read_text(errors="replace").splitlines()[-_LINES:]
+        reach = "the first build needs a Go module proxy"
+        raise ClusterError("\n".join([f"go build failed ({reach}; the whole output is in {log}):", *lines]))

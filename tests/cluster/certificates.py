@@ -1,4 +1,4 @@
-"""The cluster's certificate authority, made with openssl."""
+"""Creates the cluster's certificate authority with openssl."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def _signed(folder: Path, name: str, subject: str, extensions: list[str]) -> Non
 
 
 def _certificate(folder: Path, name: str, subject: str, extensions: list[str], authority: tuple[str, ...] = ()) -> None:
-    """The system's own configuration of openssl would make each certificate an authority."""
+    """Creates a certificate without openssl's default configuration, which would make each certificate an authority."""
     key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc", "-keyout", f"{folder}/{name}.key"]
     command = ["openssl", "req", "-config", f"{folder}/{_CONFIGURATION}", "-x509", *key, "-days", _DAYS]
     given = [word for extension in extensions for word in ("-addext", extension)]

@@ -1,7 +1,7 @@
-"""Control groups of one cluster: /tierbench/CLUSTER/daemons for the daemons, /tierbench/CLUSTER/NODE for a node's pods.
+"""Control groups of a cluster: /tierbench/CLUSTER/daemons for the daemons, and /tierbench/CLUSTER/NODE for pods.
 
-Version 1 (a folder for each controller) and version 2 (one folder) differ in files' names and in one thing:
-a read throttle of version 1 binds only the very group it stands on, so there each container gets its own.
+Version 1 has a folder for each controller, and version 2 has one folder. File names differ. A read throttle of version
+1 applies only to its own group, so each container gets one.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from tests.cluster.profiles import Node
 
 MOUNT = Path("/sys/fs/cgroup")
 PERIOD_MICROSECONDS = 100_000
-# What the kubelet wants of version 2 where the kernel has it; io is the cluster's own wish.
+# The kubelet needs these of version 2 where the kernel has them. The cluster itself needs io.
 _DELEGATED = {"cpuset", "cpu", "io", "memory", "hugetlb", "pids"}
 
 
@@ -27,14 +27,14 @@ def version2() -> bool:
 
 
 def controllers() -> set[str]:
-    """The controllers that this machine offers."""
+    """Returns the controllers that this machine offers."""
     if version2():
         return set((MOUNT / "cgroup.controllers").read_text().split())
     return {path.name for path in MOUNT.iterdir() if (path / "cgroup.procs").exists() and path.name != "unified"}
 
 
 def refusal() -> str:
-    """Why groups cannot be made on this machine, and the way out; empty when they can."""
+    """Returns why groups cannot be created and what to do, or an empty string if they can."""
     probe = Cgroups(f"probe-{os.getpid()}")
     try:
         probe.make_group("node")
@@ -44,14 +44,15 @@ def refusal() -> str:
                 f"{MOUNT} is the root of a control-group namespace, as in a container, and has processes of its own: "
                 "start the container with the host's control groups (--cgroupns=host), privileged"
             )
-        return f"no right to make control groups ({error.strerror}: {error.filename}): a container has to be privileged"
+        reason = f"{error.strerror}: {error.filename}"
+        return f"no permission to create control groups ({reason}): a container has to be privileged"
     finally:
         probe.remove()
     return ""
 
 
 def of_clusters(names: str) -> list[str]:
-    """All groups of clusters whose names match a pattern, wherever they lie; others may come and go meanwhile."""
+    """Yields all groups of clusters whose names match a pattern. Other clusters may change meanwhile."""
     return [folder for folder, _, _ in os.walk(MOUNT) if fnmatch(folder, f"*/tierbench/{names}")]
 
 
@@ -81,21 +82,21 @@ class Cgroups:
             self.throttle(node.name, disk, node.disk_read)
 
     def throttle(self, node: str, disk: str, rate: int | None) -> None:
-        """Bytes a second that every container of the node reads from the disk; None: no limit."""
+        """Limits reads of each of the node's containers from the disk (bytes per second). None removes the limit."""
         if version2():
             self._write(node, "io", ("", "io.max"), f"{disk} rbps={rate or 'max'}")
             return
         for folder, _, _ in os.walk(self._folder("blkio", node)):
-            with contextlib.suppress(FileNotFoundError):  # a container that has just ended
+            with contextlib.suppress(FileNotFoundError):  # the container has just ended
                 Path(folder, "blkio.throttle.read_bps_device").write_text(f"{disk} {rate or 0}")
 
     def enter_daemons(self) -> None:
-        """Put the calling process into the group of the cluster's daemons."""
+        """Moves the calling process into the group of the cluster's daemons."""
         for folder in self.make_group("daemons"):
             (folder / "cgroup.procs").write_text("0")
 
     def pod(self, node: str, uid: str) -> list[Process]:
-        """Every process of the pod, the pause process included."""
+        """Returns every process of the pod, including the pause process."""
         names = (f"pod{uid}", f"pod{uid.replace('-', '_')}")
         tree = self._folder("memory", node)
         folders = (Path(folder) for folder, _, _ in os.walk(tree) if any(name in Path(folder).parts for name in names))
@@ -103,11 +104,11 @@ class Cgroups:
 
     def remove(self) -> None:
         """Kill every process of the cluster and remove its groups."""
-        # runc makes groups in the hierarchy of version 2 as well, which systems of version 1 mount as unified
+        # runc also creates groups of version 2, which systems with version 1 mount as `unified`
         trees = [top / "tierbench" / self.cluster for top in (*self._hierarchies(), MOUNT / "unified")]
         wait(lambda: all(_remove(tree) for tree in trees), f"end of the processes of cluster {self.cluster}", 20)
         for tree in trees:
-            with suppress(OSError):  # other clusters are there
+            with suppress(OSError):  # other clusters exist
                 tree.parent.rmdir()
 
     def _hierarchies(self) -> list[Path]:
@@ -120,7 +121,7 @@ class Cgroups:
         return top / "tierbench" / self.cluster / group
 
     def make_group(self, group: str) -> list[Path]:
-        """Make the cluster's group of this name; its folder in each hierarchy."""
+        """Creates the cluster's group of this name, and returns its folder in each hierarchy."""
         made = []
         for top in self._hierarchies():
             folder = top
@@ -142,7 +143,7 @@ class Cgroups:
 def _processes(folder: Path) -> list[Process]:
     try:
         return [Process(int(pid)) for pid in (folder / "cgroup.procs").read_text().split()]
-    except OSError:  # the group has just gone
+    except OSError:  # the group has just been removed
         return []
 
 

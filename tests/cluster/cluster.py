@@ -1,4 +1,4 @@
-"""The cluster: up, down, and what tests do to it in between."""
+"""Starts and removes the cluster, and changes it for tests."""
 
 import fcntl
 import json
@@ -28,13 +28,13 @@ from tests.cluster.virtual_node import VirtualNode
 
 CONTROL_PLANE = "control-plane"
 MACHINES: dict[str, type[Hardware]] = {"namespaces": NamespaceNode, "vm": VirtualNode}
-_LINES = 10  # of a log that an error shows
-_SLOWEST = 900  # seconds; processors may be emulated
+_LINES = 10  # lines of a log in an error
+_SLOWEST = 900  # seconds, because processors may be emulated
 _LOOK_SECONDS = 5
 
 
 class Cluster:
-    """The built-in cluster of this name. Nothing is kept in memory: every call looks at what is there."""
+    """The built-in cluster of this name. It keeps no state in memory: every call reads the current state."""
 
     def __init__(self, name: str = "tierbench") -> None:
         preflight.check_name(name)
@@ -50,7 +50,7 @@ class Cluster:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig. Raises ClusterError when there is no such cluster."""
+        """The administrator's kubeconfig. Raises ClusterError if there is no such cluster."""
         return self.control_plane.kubeconfig("admin")
 
     @cached_property
@@ -59,7 +59,7 @@ class Cluster:
 
     @property
     def _kubernetes(self) -> str:
-        """The minor version of the cluster, or where there is none, of the one that would come up."""
+        """The minor version of the cluster, or of the one that would be created."""
         if not self.exists:
             return binaries.asked()
         try:
@@ -82,7 +82,7 @@ class Cluster:
 
     @property
     def nodes(self) -> list[NodeMachine]:
-        """Every node. Raises ClusterError when there is no such cluster."""
+        """All nodes. Raises ClusterError if there is no such cluster."""
         plane = self.control_plane
         return [
             NodeMachine(self._hardware(profile, index), profile, self.folder / "nodes" / profile.name, plane)
@@ -118,9 +118,9 @@ class Cluster:
         raise ClusterError(f"no node '{name}'; there are {', '.join(one.profile.name for one in self.nodes)}")
 
     def up(self, nodes: Path = profiles.DEFAULT, audited: str = "") -> bool:
-        """Bring the cluster up, or what of it is down. Returns False when everything was up already.
+        """Starts the cluster or its parts that are down. Returns False if everything was up already.
 
-        In a new one the API server keeps an account of the requests of the user `audited`.
+        The API server of a new cluster logs the requests of the user `audited`.
         """
         wanted = profiles.load(nodes)
         preflight.check(wanted)
@@ -151,7 +151,7 @@ class Cluster:
             )
 
     def down(self) -> bool:
-        """Take the cluster down and leave nothing behind. Returns False when there was none."""
+        """Removes the cluster with everything that it created. Returns False if there was none."""
         preflight.check_root()
         with self._lock(self.name):
             there = self.folder.exists()
@@ -167,17 +167,17 @@ class Cluster:
             return False
 
     def kubectl(self, *arguments: str) -> str:
-        """What kubectl writes, as the cluster's administrator."""
+        """Runs kubectl as the cluster's administrator, and returns its output."""
         return output(f"{self.binaries}/kubectl", f"--kubeconfig={self.kubeconfig}", *arguments)
 
     def load(self, archives: list[Path]) -> list[str]:
-        """Load OCI archives into every node; says what it did, a line an archive and node that lacked it."""
+        """Loads OCI archives into every node. Returns a line for each archive and node that lacked it."""
         with ThreadPoolExecutor() as pool:
             lines = pool.map(lambda one: images.load(one, archives), self.nodes)
         return [line for some in lines for line in some]
 
     def status(self) -> list[tuple[str, bool]]:
-        """Every component, COMPONENT or NODE/COMPONENT, and whether it runs."""
+        """Returns all components, COMPONENT or NODE/COMPONENT, and whether they run."""
         machine = self._control_plane_machine
         found = [(daemon, machine.daemon(daemon) is not None) for daemon in control_plane.DAEMONS]
         for one in self.nodes:
@@ -187,7 +187,7 @@ class Cluster:
         return found
 
     def start(self, component: str) -> None:
-        """Start a component (apiserver, jetson-1/kubelet) or boot a whole node (jetson-1)."""
+        """Starts a component (apiserver, jetson-1/kubelet) or boots a node (jetson-1)."""
         with self._lock(self.name):
             one, daemon = self._component(component)
             if one is None:
@@ -199,11 +199,11 @@ class Cluster:
                 self._start_node(one)
 
     def stop(self, component: str) -> None:
-        """Ask a component to end, and wait; a whole node ends as in a power cut."""
+        """Asks a component to end, and waits. A node ends as in a power cut."""
         self.signal(component, signal.SIGTERM)
 
     def signal(self, component: str, number: signal.Signals) -> None:
-        """Send a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A whole node can only be ended."""
+        """Sends a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A node can only be ended."""
         one, daemon = self._component(component)
         if daemon:
             (one.machine if one else self._control_plane_machine).signal(daemon, number)
@@ -213,17 +213,17 @@ class Cluster:
             raise ClusterError(f"name one component of the node, such as {component}/kubelet")
 
     def stalls(self, on: bool) -> None:
-        """Let the disks of the nodes that declare it stall under load, or not."""
+        """Switches the stalls of the disks of nodes that declare them."""
         with self._lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
 
     def network_policies(self, on: bool) -> None:
-        """Let every node enforce NetworkPolicies, or not."""
+        """Switches the enforcement of NetworkPolicies on every node."""
         with self._lock(self.name):
             policies.switch(on, self.nodes)
 
     def trust_registry(self, port: int) -> str:
-        """Let every node pull over plain HTTP from a registry at this port of the host; returns its HOST:PORT."""
+        """Lets every node pull over plain HTTP from a registry at this port of the host. Returns its HOST:PORT."""
         with self._lock(self.name):
             address = f"{self.addresses.host}:{port}"
             (self.folder / node.REGISTRY).write_text(address)
@@ -234,7 +234,7 @@ class Cluster:
 
     @contextmanager
     def link(self, name: str, rate: str) -> Iterator[None]:
-        """A node's link at another rate each way, as tc writes it (100mbit), while the context lasts."""
+        """Sets the rate of a node's link in each direction in the context, as tc writes it (100mbit)."""
         machine = self.node(name).machine
         network.shape(machine, Link(rate))
         try:
@@ -243,12 +243,12 @@ class Cluster:
             network.shape(machine, machine.profile.link)
 
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
-        """Every process of a running pod, by its pid on the host; the pod's own programs and the pause process."""
+        """Returns every process of a running pod, including the pause process, by its pid on the host."""
         found = json.loads(self.kubectl("get", "pod", "-n", namespace, pod, "-o", "json"))
         return self.cgroups.pod(found["spec"]["nodeName"], found["metadata"]["uid"])
 
     def _component(self, component: str) -> tuple[NodeMachine | None, str]:
-        """The node, None for the control plane, and its daemon, empty for the whole node."""
+        """Returns the node (None for the control plane) and its daemon (empty for the whole node)."""
         if component in control_plane.DAEMONS:
             return None, component
         name, _, daemon = component.partition("/")
@@ -280,7 +280,7 @@ class Cluster:
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(self._boot_node, nodes))
             list(pool.map(lambda one: images.load(one, [pause]), nodes))
-            self.wait_for_api()  # others end when they find none for long, and slow down its start and its answers
+            self.wait_for_api()  # without an API server the others end, and they slow down its start
             self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
             volumes.apply(self)
             for daemon in control_plane.DAEMONS:
@@ -292,7 +292,7 @@ class Cluster:
         return self.ready() and all(running for _, running in self.status())
 
     def _wait(self, condition: Callable[[], bool], what: str, components: Container[str] = ()) -> None:
-        """Wait for a condition that these components, by default all, bring about; one that has ended cannot."""
+        """Waits for a condition that depends on these components, by default all. Fails at once if one has ended."""
 
         looked = time.monotonic()
 
@@ -300,7 +300,7 @@ class Cluster:
             nonlocal looked
             if condition():
                 return True
-            if time.monotonic() < looked + _LOOK_SECONDS:  # it takes long: every process is asked
+            if time.monotonic() < looked + _LOOK_SECONDS:  # reading all processes takes long
                 return False
             looked = time.monotonic()
             for component, running in self.status():
@@ -314,7 +314,7 @@ class Cluster:
         wait(holds, what, _SLOWEST)
 
     def wait_for_api(self) -> None:
-        """Wait until the API server answers that it is ready."""
+        """Waits until the API server is ready."""
 
         def answers() -> bool:
             try:
@@ -337,7 +337,7 @@ class Cluster:
         one.start("kube-proxy")
 
     def _remove(self) -> None:
-        self.cgroups.remove()  # and with the processes everything that lives in their namespaces
+        self.cgroups.remove()  # everything in their namespaces is removed with the processes
         if (self.folder / "number").exists():
             network.disconnect_host(self.addresses, self.name)
         shutil.rmtree(self.folder, ignore_errors=True)

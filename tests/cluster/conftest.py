@@ -1,4 +1,4 @@
-"""The built-in cluster, and a pod on each of its nodes to look at it from."""
+"""The built-in cluster, and a pod on each of its nodes that tests run programs in."""
 
 import json
 import os
@@ -38,14 +38,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """A pod on one node: a shell as root with the node's /data, and an nginx that serves it."""
+    """A pod on one node with a shell as root, the node's /data, and an nginx that serves /data."""
 
     cluster: Cluster
     namespace: str
     node: str
 
     def __call__(self, script: str) -> str:
-        """What the shell script writes on the node's pod. Raises ClusterError when it fails, or takes two minutes."""
+        """Runs a shell script in the pod, and returns its output. Raises ClusterError if it fails or takes 2 min."""
         limit = ("timeout", "--signal=KILL", "120")
         return self.kubectl("exec", self.node, "--container=shell", "--", *limit, "bash", "-ec", script)
 
@@ -57,14 +57,14 @@ class Probe:
         return self.kubectl("get", "pod", self.node, "-o", "jsonpath={.status.podIP}")
 
     def seconds(self, script: str) -> float:
-        """How long the script takes."""
+        """Returns how long the script takes."""
         began, ended = self(f"began=$EPOCHREALTIME\n{script}\necho; echo $began $EPOCHREALTIME").split()[-2:]
         return float(ended) - float(began)
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Cluster:
-    """The cluster, up, its disks quiet, with the image that the tests use."""
+    """The running cluster with the image that the tests use. No disk stalls."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.stalls(False)
@@ -74,7 +74,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture(scope="session")
 def probes(cluster: Cluster) -> Iterator[dict[str, Probe]]:
-    """A probe on each node, by the node's name."""
+    """Probes by the names of their nodes."""
     namespace = f"smoke-{secrets.token_hex(3)}"
     cluster.kubectl("create", "namespace", namespace)
     names = [node.profile.name for node in cluster.nodes]

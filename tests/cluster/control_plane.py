@@ -1,4 +1,4 @@
-"""etcd, API server, controller manager, scheduler and DNS on the control plane's machine."""
+"""Runs etcd, API server, controller manager, scheduler and DNS on the control plane's machine."""
 
 import base64
 import json
@@ -28,7 +28,7 @@ _USERS = {
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """`folder` holds its certificates, kubeconfigs and data; `binaries` the programs."""
+    """The control plane. `folder` has its certificates, kubeconfigs and data, and `binaries` the programs."""
 
     machine: Machine
     folder: Path
@@ -44,7 +44,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """What `audit` has the API server keep: an event a line."""
+        """The file in which the API server logs audited requests, one event per line."""
         return self.folder / "audit.log"
 
     @property
@@ -52,7 +52,7 @@ class ControlPlane:
         return self.folder / "audit.json"
 
     def prepare(self, nodes: list[str]) -> None:
-        """Make the certificates, and an account (a token and a kubeconfig) for each component and node."""
+        """Creates the certificates, and an account (a token and a kubeconfig) for each component and node."""
         certificates.make(self.folder / "pki", self.addresses.control_plane, FIRST_SERVICE)
         users = _USERS | {name: (f"system:node:{name}", "system:nodes") for name in nodes}
         lines = []
@@ -68,13 +68,13 @@ class ControlPlane:
         )
 
     def audit(self, user: str) -> None:
-        """Have the API server, from its next start, keep an account of this user's requests."""
+        """Makes the API server log this user's requests from its next start."""
         rules = [{"level": "Metadata", "users": [user]}, {"level": "None"}]
         policy = {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}
         self._audit_policy.write_text(json.dumps(policy))
 
     def start(self, daemon: str) -> None:
-        """Start one of DAEMONS unless it runs."""
+        """Starts one of DAEMONS unless it runs."""
         self.machine.start(daemon, *self._command(daemon))
 
     def _command(self, daemon: str) -> list[str]:

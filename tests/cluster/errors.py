@@ -1,5 +1,5 @@
-"""The one error of this package: its message says what to do next."""
+"""The error of this package. Its message says what to do next."""
 
 
 class ClusterError(Exception):
-    """Something a person has to change: the message says what."""
+    """A person has to change something, which the message names."""

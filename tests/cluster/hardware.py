@@ -12,13 +12,13 @@ from tests.cluster.profiles import Node
 
 VOLUMES = "/var/lib/tierbench-volumes"
 
-# These lie on the node's disk: pods' data. Images and logs do not, so that a slow disk slows what is measured alone.
+# Data of pods is on the node's disk. Images and logs are not, so a slow disk slows only what is measured.
 ON_DISK = ("mnt", "srv", "var/lib/kubelet", "var/lib/tierbench", VOLUMES.removeprefix("/"))
 
 
 @dataclass(frozen=True)
 class Hardware(Machine):
-    """`folder` holds its files, `programs` those that run on it; it is plugged into the switch at `port`."""
+    """`folder` has the machine's files, and `programs` those that run on it. `port` connects it to the switch."""
 
     profile: Node
     folder: Path
@@ -27,7 +27,7 @@ class Hardware(Machine):
 
     @staticmethod
     def prepare(profile: Node) -> None:
-        """Make what is made once and kept for all machines of this kind. Raises ClusterError when it cannot be."""
+        """Creates what is kept for all machines of this kind. Raises ClusterError if that fails."""
 
     @property
     @abstractmethod
@@ -37,7 +37,7 @@ class Hardware(Machine):
     @property
     @abstractmethod
     def ends(self) -> list[tuple[Machine, str]]:
-        """Where the node's link is shaped, a machine and a network interface for each way."""
+        """The machines and interfaces where the node's link is shaped, one for each direction."""
 
     @property
     def disk(self) -> str:
@@ -45,16 +45,16 @@ class Hardware(Machine):
         return self.output("mountpoint", "--fs-devno", "/var/lib/tierbench").strip()
 
     def container(self) -> str | None:
-        """The specification that containers start from, in JSON; None: containerd's own."""
+        """The JSON specification that containers start from, or None for containerd's own."""
         return None
 
     def make_disk(self) -> Path:
-        """The file of the node's disk, made when it is not there."""
+        """Creates the file of the node's disk if it does not exist."""
         disk = self.folder / "disk"
         if not disk.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             run("truncate", f"--size={self.profile.disk_size or shutil.disk_usage(self.folder).free}", str(disk))
-            # few inodes, all written now: nothing is left that the kernel would write in the background
+            # few inodes, all written now, so that the kernel writes nothing later
             options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
             run("mkfs.ext4", "-q", "-m", "0", "-T", "largefile4", "-E", options, str(disk))
         return disk

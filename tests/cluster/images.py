@@ -1,4 +1,4 @@
-"""Images for the cluster: built by images/build.py, loaded from OCI archives."""
+"""Loads images, which images/build.py builds, from OCI archives into the cluster."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def build(name: str, architecture: Architecture | None = None) -> Path:
-    """The archive of the image folder images/NAME, built when it is out of date; by default for this machine."""
+    """Returns the archive of the image folder images/NAME, which is built if it is out of date."""
     command = ["-m", "images.build", name]
     if architecture and architecture != host():
         command.append(f"--arch={architecture.name}")
@@ -27,12 +27,12 @@ def build(name: str, architecture: Architecture | None = None) -> Path:
 
 
 def for_architecture(archive: Path, architecture: Architecture) -> Path:
-    """The archive's neighbour for the architecture: those of others than this machine's have a folder for each."""
+    """Returns the archive's path for the architecture. Each foreign architecture has a folder."""
     return archive if architecture == host() else archive.parent / architecture.name / archive.name
 
 
 def contents(archive: Path) -> dict[str, str]:
-    """Image names and their digests in an OCI archive. Raises ClusterError when it is none."""
+    """Returns the image names in an OCI archive with their digests. Raises ClusterError if it is no OCI archive."""
     try:
         with tarfile.open(archive) as tar:
             file = tar.extractfile("index.json")
@@ -49,11 +49,11 @@ def contents(archive: Path) -> dict[str, str]:
 
 
 def load(node: NodeMachine, archives: Iterable[Path]) -> list[str]:
-    """Load the archives, of the node's architecture, unless the node has them; returns a line for each image it lacked.
+    """Loads the archives of the node's architecture that the node lacks. Returns a line for each image that it lacked.
 
-    They are unpacked by the first pod that needs them: most nodes never run most images.
+    Images are unpacked by the first pod that needs them, because most nodes never run most images.
 
-    An image that is not built for the node's architecture is not loaded: a line says so.
+    An image that is not built for the node's architecture is not loaded, and has a line too.
     """
     have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
     architecture, lines = node.profile.architecture, []

@@ -1,4 +1,4 @@
-"""A node on this machine's own kernel: namespaces with folders, a disk and limits of their own."""
+"""A node on this machine's own kernel: namespaces with their own folders, disk and limits."""
 
 import shutil
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from tests.cluster.namespaces import Namespaces
 from tests.cluster.node_files import SETTINGS
 from tests.cluster.processes import output, wait
 
-# Each node has these folders to itself. /var/lib comes last: it hides the folder that the others are taken from.
+# Each node has its own of these folders. /var/lib is the last, because it hides the source of the others.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
-# The kubelet asks how large the disk is where it was mounted first: nothing may hide that place.
+# The kubelet reads the size of the disk at its first mount point, so nothing may hide that.
 _DISK = "run/tierbench/disk"
-# The kubelet sets these for the whole kernel; a file of the node's own takes the write, and the host keeps its values.
+# The kubelet sets these for the whole kernel. A file of the node takes the write instead, and the host is not changed.
 _KERNEL = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -37,14 +37,14 @@ class NamespaceNode(Hardware, Namespaces):
         return [(self, "eth0"), (self.port.switch, self.port.name)]
 
     def boot(self) -> None:
-        """Boot with the node's own folders and its disk in place; what it had in /run is forgotten."""
+        """Boots with the node's own folders and disk. Its /run is empty."""
         root = self.folder / "root"
         shutil.rmtree(root / "run", ignore_errors=True)
         for name in (*_OWN, *ON_DISK, _DISK, "run/tierbench/bin"):
             (root / name).mkdir(parents=True, exist_ok=True)
         self._imitate(root / SETTINGS.removeprefix("/"))
         disk = self.make_disk()
-        wait(lambda: not output("losetup", "--associated", str(disk)), f"the kernel to let go of {disk}", 20)
+        wait(lambda: not output("losetup", "--associated", str(disk)), f"the kernel to release {disk}", 20)
         Namespaces.boot(self)
         self.run("sh", "-e", stdin=self._mounts(root, disk))
         self.cgroups.make(self.profile, self.disk)
@@ -55,13 +55,13 @@ class NamespaceNode(Hardware, Namespaces):
         self.network("ip", "route", "add", "default", "via", self.port.gateway)
 
     def container(self) -> str | None:
-        """With a read throttle where the node's own does not bind its containers (cgroup v1)."""
+        """Adds a read throttle to containers if the node's own does not apply to them (cgroup v1)."""
         if self.profile.disk_read is None or cgroups.version2():
             return None
         return node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read)
 
     def _imitate(self, folder: Path) -> None:
-        """Files that say what hardware the node shows, and that take what it sets."""
+        """Writes files that show the node's hardware, and files that take its settings."""
         files = {
             "meminfo": node_files.meminfo(self.profile, Path("/proc/meminfo").read_text()),
             "cpus": f"0-{node_files.cpus(self.profile) - 1}\n",
@@ -84,7 +84,7 @@ class NamespaceNode(Hardware, Namespaces):
         lines += [f"mount --rbind '{root}/{name}' /{name}" for name in _OWN]
         lines += [
             f"mount -o noatime,discard $device /{_DISK}",
-            "losetup --detach $device",  # in effect when the mount ends
+            "losetup --detach $device",  # takes effect when the mount ends
         ]
         for name in ON_DISK:
             lines += [f"mkdir -p /{_DISK}/{name}", f"mount --bind /{_DISK}/{name} /{name}"]

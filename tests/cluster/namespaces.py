@@ -1,7 +1,7 @@
-"""A machine made of namespaces for network, mounts, processes and host name, with a process 1 of its own.
+"""A machine made of namespaces for network, mounts, processes and host name, with its own process 1.
 
-Everything on it runs below its process 1, so killing that ends daemons, shims and containers at once, and the kernel
-takes mounts, network interfaces and firewall rules away with them.
+All its processes descend from process 1. When that is killed, daemons, shims and containers end, and the kernel removes
+mounts, network interfaces and firewall rules.
 """
 
 from dataclasses import dataclass
@@ -18,22 +18,22 @@ class Namespaces(Machine):
 
     @property
     def init(self) -> Process | None:
-        """Its process 1, or None when the machine is down."""
+        """Its process 1, or None if the machine is down."""
         holder = find("unshare", f"TIERBENCH_MACHINE={self.cluster}/{self.name}")
         init = holder.child() if holder else None
         return init if init and init.alive and init.name == "sleep" else None
 
     @property
     def pid(self) -> int:
-        """The pid of its process 1 on the host. Raises ClusterError when the machine is down."""
+        """The pid of its process 1 on the host. Raises ClusterError if the machine is down."""
         init = self.init
         if init is None:
             raise ClusterError(f"{self.name} is not running: python3 -m tests.cluster --name {self.cluster} up")
         return init.pid
 
     def boot(self) -> None:
-        """Make the namespaces. The mounts are those of the host, private, with /proc of its own."""
-        # Ignored SIGCHLD is inherited by sleep: the kernel then reaps the orphans that every process 1 has to reap.
+        """Creates the namespaces. The mounts are private copies of the host's, with another /proc."""
+        # sleep inherits that SIGCHLD is ignored, so the kernel reaps orphans, as every process 1 has to.
         command = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
         spawn(
             [*command, "env", "--ignore-signal=CHLD", "sleep", "infinity"],
@@ -46,7 +46,7 @@ class Namespaces(Machine):
         self.run("ip", "link", "set", "lo", "up")
 
     def inside(self, *command: str) -> list[str]:
-        """The command line that runs a program on this machine."""
+        """Returns the command line that runs a program on this machine."""
         return [
             "nsenter",
             "--target",
@@ -62,11 +62,11 @@ class Namespaces(Machine):
         ]
 
     def network(self, *command: str) -> None:
-        """Run a host's program in the machine's network alone, where host pids name other machines."""
+        """Runs a host's program in the machine's network, but not in its process namespace."""
         run(*self.in_network(*command))
 
     def in_network(self, *command: str) -> list[str]:
-        """The command line that runs a host's program in the machine's network alone."""
+        """Returns the command line that runs a host's program in the machine's network."""
         return ["nsenter", "--target", str(self.pid), "--net", "--", *command]
 
     def daemon(self, name: str) -> Process | None:

@@ -1,4 +1,4 @@
-"""The cluster's network: one switch in the control plane's machine, the host and each node on a link of its own."""
+"""The cluster's network: a switch in the control plane's machine, with a link to the host and to each node."""
 
 import math
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _SWITCH = "switch"
 
 
 def connect_host(control_plane: Namespaces, addresses: Addresses) -> None:
-    """Make the switch and put the host on it."""
+    """Creates the switch, and connects the host."""
     pid = str(control_plane.pid)
-    # A switch without an address of its own changes it with its ports, and is out of reach until all have asked again.
+    # Without a fixed address the switch takes one of its ports, and is unreachable until all others have asked again.
     station = addresses.station(addresses.control_plane)
     control_plane.network("ip", "link", "add", _SWITCH, "address", station, "type", "bridge")
     control_plane.network("ip", "address", "add", f"{addresses.control_plane}/24", "dev", _SWITCH)
@@ -33,7 +33,7 @@ def connect_host(control_plane: Namespaces, addresses: Addresses) -> None:
 
 @dataclass(frozen=True)
 class Port:
-    """Where node `index` is plugged into the switch, which is the control plane's machine."""
+    """The port of node `index` at the switch, which is the control plane's machine."""
 
     switch: Namespaces
     addresses: Addresses
@@ -46,7 +46,7 @@ class Port:
 
     @property
     def address(self) -> str:
-        """The node's."""
+        """The node's address."""
         return self.addresses.node(self.index)
 
     @property
@@ -59,15 +59,15 @@ class Port:
         return self.addresses.host
 
     def plug(self, *command: str) -> None:
-        """Make the switch's interface with this command of ip's, and put it on the switch."""
-        # the kernel may still be clearing away the port of a machine that has just been cut off
+        """Creates the switch's interface with this command of ip, and connects it."""
+        # the kernel may still be removing the port of a machine that has just ended
         self.switch.network("sh", "-c", f"ip link delete {self.name} 2>/dev/null || true")
         self.switch.network("ip", *command)
         self.switch.network("ip", "link", "set", self.name, "master", _SWITCH, "up")
 
 
 def connect_node(node: "Hardware", nodes: int) -> None:
-    """Routes between the node's pods and those of the `nodes` of the cluster, and the node's link as declared."""
+    """Adds routes between the node's pods and those of the other `nodes`, and shapes the node's link as declared."""
     port, addresses = node.port, node.port.addresses
     pods = addresses.node_pods(port.index)
     for other in range(nodes):
@@ -82,7 +82,7 @@ def connect_node(node: "Hardware", nodes: int) -> None:
 
 
 def shape(node: "Hardware", link: Link | None) -> None:
-    """Give the node's link its rate, delay and loss each way; None takes them away."""
+    """Sets the link's rate, delay and loss in each direction. None removes them."""
     for machine, device in node.ends:
         if link:
             machine.network("tc", "qdisc", "replace", "dev", device, "root", *discipline(link))
@@ -91,10 +91,10 @@ def shape(node: "Hardware", link: Link | None) -> None:
 
 
 def discipline(link: Link) -> list[str]:
-    """What tc makes of the link: a token bucket, or netem where packets are also late or lost."""
+    """Returns tc's discipline: a token bucket, or netem for delay and loss."""
     if link.rate and not link.emulated:
         return ["tbf", "rate", link.rate, "burst", "256kb", "latency", "50ms"]
-    # as many packets as are under way, and a queue of 50 ms as in the token bucket
+    # the packets in flight, and a queue of 50 ms as in the token bucket
     packets = math.ceil(link.bits_per_second * (link.seconds + 0.05) / (8 * 1514))
     words = ["netem", "limit", str(packets)]
     words += ["delay", link.delay, *([link.jitter] if link.jitter else [])] if link.delay else []
@@ -103,17 +103,17 @@ def discipline(link: Link) -> list[str]:
 
 
 def disconnect_host(addresses: Addresses, cluster: str) -> None:
-    """Take the host's interface and routes away, if they are this cluster's; the rest goes with the machines."""
+    """Removes the host's interface and routes if they belong to this cluster. The rest ends with the machines."""
     if owner(addresses.interface) == cluster:
         try:
             run("ip", "link", "delete", addresses.interface)
-        except ClusterError:  # the kernel clears it away itself, with the machine at its other end
+        except ClusterError:  # the kernel removes it itself, with the machine at its other end
             if owner(addresses.interface) == cluster:
                 raise
 
 
 def owner(interface: str) -> str | None:
-    """The cluster of the host's interface, or None where there is no such interface."""
+    """Returns the cluster of the host's interface, or None if there is no such interface."""
     try:
         return Path(f"/sys/class/net/{interface}/ifalias").read_text().strip()
     except OSError:

@@ -1,4 +1,4 @@
-"""A node: containerd, kubelet and kube-proxy on a machine of its own."""
+"""A node: containerd, kubelet and kube-proxy on its own machine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +11,13 @@ from tests.cluster.node_files import SETTINGS, SOCKET
 from tests.cluster.profiles import Node
 
 REGISTRY = "registry"
-"""A file of the cluster: the address of a registry that nodes trust."""
+"""The file of the cluster with the address of a registry that nodes trust."""
 DAEMONS = ("containerd", "kubelet", "kube-proxy")
 
 
 @dataclass(frozen=True)
 class NodeMachine:
-    """A node of the cluster; `folder` holds its files."""
+    """A node of the cluster. `folder` has its files."""
 
     machine: Hardware
     profile: Node
@@ -34,7 +34,7 @@ class NodeMachine:
         return self.machine.disk
 
     def boot(self, nodes: int) -> None:
-        """Boot the machine and connect it with the others of the cluster's `nodes`; it forgets what it had in /run."""
+        """Boots the machine and connects it with the other `nodes` of the cluster. Its /run is empty."""
         self._mark.unlink(missing_ok=True)
         self.machine.boot()
         self.machine.write(SETTINGS, self._files())
@@ -43,7 +43,7 @@ class NodeMachine:
 
     @property
     def booted(self) -> bool:
-        """Whether the machine runs and has been booted to the end."""
+        """Whether the machine runs and has booted completely."""
         return self.machine.init is not None and self._mark.exists()
 
     @property
@@ -51,7 +51,7 @@ class NodeMachine:
         return self.folder / "booted"
 
     def start(self, daemon: str) -> None:
-        """Start one of DAEMONS unless it runs."""
+        """Starts one of DAEMONS unless it runs."""
         commands = {
             "containerd": ["containerd", f"--config={SETTINGS}/containerd.toml", "--log-level=warn"],
             "kubelet": [
@@ -74,11 +74,11 @@ class NodeMachine:
                 "--conntrack-min=0",
             ],
         }
-        # Threads that look for work cost emulated processors more than the work does.
+        # Threads that look for work cost emulated processors more than the work itself.
         self.machine.start(daemon, "env", "GOMAXPROCS=1", *commands[daemon])
 
     def trust_registry(self, address: str) -> None:
-        """Pull from the registry from now on: containerd reads the file whenever it pulls."""
+        """Makes containerd pull from the registry. It reads the file at each pull."""
         self.machine.write(SETTINGS, node_files.registry(address))
 
     def containerd_answers(self) -> bool:
@@ -89,7 +89,7 @@ class NodeMachine:
         return self.machine.daemon("containerd") is not None
 
     def ctr(self, *arguments: str) -> list[str]:
-        """The command line of containerd's client, in the namespace that the kubelet uses."""
+        """Returns the command line of containerd's client, in the kubelet's namespace."""
         return self.machine.inside("ctr", "--address", SOCKET, "--namespace", "k8s.io", *arguments)
 
     def _files(self) -> dict[str, str]:

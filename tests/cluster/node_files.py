@@ -1,4 +1,4 @@
-"""The files that a node's daemons are configured with."""
+"""Configuration files of a node's daemons."""
 
 import json
 import math
@@ -20,13 +20,13 @@ _EVICTION_SIGNALS = (
 
 
 def cpus(profile: Node) -> int:
-    """Whole processors that the node shows; it cannot show more than the host has."""
+    """Returns the number of whole processors that the node shows, at most the host's."""
     host = os.cpu_count() or 1
     return min(math.ceil(profile.cpus), host) if profile.cpus else host
 
 
 def meminfo(profile: Node, host: str) -> str:
-    """The host's /proc/meminfo with the node's memory."""
+    """Returns the host's /proc/meminfo with the node's memory."""
     if profile.memory is None:
         return host
     lines = [line for line in host.splitlines() if not line.startswith("MemTotal:")]
@@ -34,7 +34,7 @@ def meminfo(profile: Node, host: str) -> str:
 
 
 def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
-    """The kubelet's configuration."""
+    """Returns the kubelet's configuration."""
     missing = max(0, round(1000 * (cpus(profile) - profile.cpus))) if profile.cpus else 0
     configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
@@ -55,18 +55,18 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
         "failSwapOn": False,
         "failCgroupV1": False,
         "systemReserved": {"cpu": f"{missing}m"} if missing else {},
-        # Eviction would look at the host's memory and disk, which say nothing about this node.
+        # Eviction would consider the host's memory and disk, which do not describe this node.
         "evictionHard": dict.fromkeys(_EVICTION_SIGNALS, "0%"),
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "5s",
-        "nodeStatusReportFrequency": "5m",  # of a status that has not changed; else as often as it is updated
+        "nodeStatusReportFrequency": "5m",  # for an unchanged status, which is otherwise reported at each update
         "nodeLeaseDurationSeconds": 20,
     }
     return json.dumps(configuration, indent=1)
 
 
 def cni(pods: str, congestion_control: str) -> str:
-    """One bridge for the node's pods, whose connections begin with this congestion control."""
+    """Returns the configuration of a bridge for the node's pods, whose connections use this congestion control."""
     ipam = {"type": "host-local", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ipam}
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}}
@@ -75,9 +75,9 @@ def cni(pods: str, congestion_control: str) -> str:
 
 
 def containerd(container: bool) -> str:
-    """Containerd's configuration; `container`: every container starts from the specification container.json."""
+    """Returns containerd's configuration. With `container`, containers start from the specification container.json."""
     base = f'base_runtime_spec = "{SETTINGS}/container.json"' if container else ""
-    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc cannot lower the score, and dies without a word.
+    # restrict_oom_score_adj: without CAP_SYS_RESOURCE runc cannot lower the score, and ends without a message.
     return f"""version = 2
 disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshotter.v1.btrfs",
   "io.containerd.snapshotter.v1.devmapper", "io.containerd.snapshotter.v1.zfs"]
@@ -100,15 +100,15 @@ disabled_plugins = ["io.containerd.snapshotter.v1.aufs", "io.containerd.snapshot
 
 
 def registry(address: str) -> dict[str, str]:
-    """The file that has containerd pull from this registry over plain HTTP, by its name in the settings."""
+    """Returns the file that makes containerd pull from this registry over plain HTTP."""
     text = f'[host."http://{address}"]\n  capabilities = ["pull", "resolve"]\n'
     return {f"registries/{address}/hosts.toml": text}
 
 
 def container(default: str, disk: str, rate: int) -> str:
-    """What containers start from: containerd's default, with reads of the disk (MAJOR:MINOR) throttled."""
+    """Returns containerd's default specification of containers, with throttled reads of the disk (MAJOR:MINOR)."""
     spec = json.loads(default)
-    del spec["process"]["rlimits"]  # meant for containers that ctr starts by hand
+    del spec["process"]["rlimits"]  # for containers that ctr starts by hand
     major, minor = disk.split(":")
     throttle = {"major": int(major), "minor": int(minor), "rate": rate}
     spec["linux"]["resources"]["blockIO"] = {"throttleReadBpsDevice": [throttle]}

@@ -1,4 +1,4 @@
-"""Network policies: kube-router enforces them on every node while they are on. The cluster's own CNI enforces none."""
+"""While network policies are on, kube-router enforces them on every node. The cluster's CNI enforces none."""
 
 import shutil
 import signal
@@ -15,11 +15,12 @@ from tests.cluster.processes import wait
 
 _DAEMON = "kube-router"
 _PROGRAM = f"{SETTINGS}/{_DAEMON}"
-_CHAINS = ("KUBE-ROUTER-INPUT", "KUBE-ROUTER-FORWARD", "KUBE-ROUTER-OUTPUT")  # all its rules are reached by these
+_CHAINS = ("KUBE-ROUTER-INPUT", "KUBE-ROUTER-FORWARD", "KUBE-ROUTER-OUTPUT")
+"""The chains from which all its rules are reached."""
 
 
 def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
-    """Start kube-router on each node that lacks it, or end it and take its rules away."""
+    """Starts kube-router on each node that lacks it, or ends it and removes its rules."""
     for node in nodes:
         if on and not node.machine.daemon(_DAEMON):
             _start(node, binaries.tool(_DAEMON))
@@ -36,13 +37,13 @@ def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:
 def _enforces(node: NodeMachine) -> bool:
     try:
         rules = [node.machine.output("iptables", "--list-rules", chain) for chain in _CHAINS]
-    except ClusterError:  # no such chain yet
+    except ClusterError:  # the chain does not exist yet
         return False
     return all("\n-A " in found for found in rules)
 
 
 def _start(node: NodeMachine, program: Path) -> None:
-    """With a copy of the program: a node need not see the folder that it was built into."""
+    """Starts a copy of the program, because a node may not see the folder where it was built."""
     if node.profile.machine != "namespaces":
         raise ClusterError(f"{node.profile.name} is a virtual machine: no network policies there")
     shutil.copy2(program, node.machine.folder / "root" / _PROGRAM.removeprefix("/"))

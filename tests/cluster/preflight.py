@@ -1,4 +1,4 @@
-"""What the cluster needs of this machine: everything that is missing at once, each with the way out."""
+"""Checks what the cluster needs of this machine, and reports all that is missing, each with what to do."""
 
 import os
 import re
@@ -29,24 +29,24 @@ _PROGRAMS = (
     "mkfs.ext4",
 )
 _ARCHITECTURES = ("x86_64", "aarch64")
-_ALL_USERS = ["0", "0", "4294967295"]  # first user inside, first outside, how many
+_ALL_USERS = ["0", "0", "4294967295"]  # first user inside, first outside, number
 _CONTROLLERS = {"cpu", "cpuset", "memory", "pids"}
-_MEMORY = 7 << 30  # bytes: what a machine of 8 GiB shows
+_MEMORY = 7 << 30  # bytes that a machine of 8 GiB shows
 _DISK = 3 << 30  # bytes
-_DISK_TO_BUILD = 12 << 30  # bytes; half of it for what the Go compiler keeps
-_INSTANCES = 1024  # of inotify, for all of this machine; a cluster of three nodes holds about 35, and Debian allows 128
+_DISK_TO_BUILD = 12 << 30  # bytes, half of it for the cache of the Go compiler
+_INSTANCES = 1024  # inotify instances of this machine. A cluster of three nodes uses about 35, and Debian allows 128.
 _INOTIFY = Path("/proc/sys/fs/inotify/max_user_instances")
 _ALLOWED = Path("/proc/sys/net/ipv4/tcp_allowed_congestion_control")  # of all network namespaces
 
 
 def check_name(name: str) -> None:
-    """A cluster's name is part of folder names."""
+    """Checks that the cluster's name can be part of folder names."""
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,30}[a-z0-9])?", name):
         raise ClusterError(f"--name {name!r}: write at most 32 lower-case letters, digits and '-'")
 
 
 def check_root() -> None:
-    """Namespaces, mounts and control groups belong to root; one in a user namespace is none."""
+    """Checks for root outside of user namespaces, which namespaces, mounts and control groups need."""
     if os.geteuid() != 0 or Path("/proc/self/uid_map").read_text().split() != _ALL_USERS:
         raise ClusterError(
             "the built-in cluster needs root: run this with sudo, or use CLUSTER=current with a cluster of yours"
@@ -54,7 +54,7 @@ def check_root() -> None:
 
 
 def check(nodes: list[Node], *, installed: bool = True) -> None:
-    """Raises ClusterError with everything that is missing for these nodes; `installed`: programs count too."""
+    """Raises ClusterError with everything that is missing for these nodes. `installed` includes programs."""
     check_root()
     found = [*_hardware(), *_control_groups(nodes), *_inotify(), *_congestion(nodes), *_kernel(nodes)]
     found += _programs() if installed else []
@@ -103,7 +103,7 @@ def _inotify() -> list[str]:
     if int(_INOTIFY.read_text()) >= _INSTANCES or os.access(_INOTIFY, os.W_OK):
         return []
     want = f"sysctl -w fs.inotify.max_user_instances={_INSTANCES}"
-    return [f"{_INOTIFY.read_text().strip()} inotify instances, and no right to raise them: {want} outside"]
+    return [f"{_INOTIFY.read_text().strip()} inotify instances, and no permission to raise them: {want} outside"]
 
 
 def _congestion(nodes: list[Node]) -> list[str]:
@@ -115,14 +115,14 @@ def _congestion(nodes: list[Node]) -> list[str]:
 
 
 def _not_allowed(nodes: list[Node]) -> list[str]:
-    """Algorithms of nodes on this machine's kernel that it keeps to its own network namespace."""
+    """Returns the nodes' algorithms that this machine's kernel allows only in its own network namespace."""
     used = dict.fromkeys(node.congestion_control for node in nodes if node.machine == "namespaces")
-    allowed = _ALLOWED.read_text().split() if _ALLOWED.exists() else []  # a container's /proc may lack the file
+    allowed = _ALLOWED.read_text().split() if _ALLOWED.exists() else []  # a container may lack the file in /proc
     return [algorithm for algorithm in used if allowed and algorithm not in allowed]
 
 
 def raise_limits(nodes: list[Node]) -> None:
-    """More inotify instances and what nodes need of congestion control, until the machine starts again."""
+    """Raises the limits of inotify instances and congestion control until the machine restarts."""
     if int(_INOTIFY.read_text()) < _INSTANCES:
         _INOTIFY.write_text(str(_INSTANCES))
     lacking = _not_allowed(nodes)
@@ -138,7 +138,7 @@ def raise_limits(nodes: list[Node]) -> None:
 
 
 def _kernel(nodes: list[Node]) -> list[str]:
-    """Try in a network namespace what the cluster is built from; programs that are not installed yet are not tried."""
+    """Tries the kernel's features in a network namespace. Programs that are not installed yet are skipped."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
         "network interfaces of type bridge": "ip link add name probe2 type bridge",

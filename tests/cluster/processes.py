@@ -1,4 +1,4 @@
-"""Running programs, and finding processes by what the kernel says of them (no pid files, so nothing goes stale)."""
+"""Runs programs, and finds processes by what the kernel knows of them. No pid file can be stale."""
 
 import contextlib
 import os
@@ -14,12 +14,12 @@ from tests.timeouts import pause
 
 
 def run(*command: str, stdin: str | None = None) -> None:
-    """Run a program to its end; its error output becomes the ClusterError."""
+    """Runs a program to its end. If it fails, the ClusterError has its standard error."""
     output(*command, stdin=stdin)
 
 
 def output(*command: str, stdin: str | None = None) -> str:
-    """What the program writes. Raises ClusterError when it fails."""
+    """Runs a program to its end and returns its output. Raises ClusterError if it fails."""
     try:
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -30,16 +30,16 @@ def output(*command: str, stdin: str | None = None) -> str:
 
 
 def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
-    """Wait until the condition holds. Raises ClusterError that names `what` after `seconds`."""
+    """Waits until the condition holds. Raises ClusterError that names `what` after `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
-        began = time.monotonic()
+        start = time.monotonic()
         if condition():
             return
         now = time.monotonic()
         if now > deadline:
-            raise ClusterError(f"waited {seconds:.0f} s in vain: {what}")
-        time.sleep(pause(now - began, 0.05))
+            raise ClusterError(f"waited {seconds:.0f} s without success: {what}")
+        time.sleep(pause(now - start, 0.05))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Neither gone nor a zombie."""
+        """Whether the process exists and is not a zombie."""
         try:
             return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
         except OSError:
@@ -84,21 +84,21 @@ class Process:
             return False
 
     def send(self, number: signal.Signals) -> None:
-        """Nothing happens when the process is gone."""
+        """Sends a signal, unless the process is gone."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
 
 def processes() -> Iterator[Process]:
-    """Every process of this machine."""
+    """Returns every process of this machine."""
     return (Process(int(name)) for name in (entry.name for entry in Path("/proc").iterdir()) if name.isdigit())
 
 
-_found: dict[tuple[str | None, str], Process] = {}  # to look through all processes takes long where they are emulated
+_found: dict[tuple[str | None, str], Process] = {}  # reading all processes takes long where they are emulated
 
 
 def find(program: str | None, variable: str) -> Process | None:
-    """The process of this program name (None: of any) that was started with the environment variable (NAME=VALUE)."""
+    """Returns the process of this program (None: any) that has the environment variable (NAME=VALUE)."""
 
     def fits(process: Process) -> bool:
         return program in (None, process.name) and process.has_environment(variable)
@@ -113,9 +113,9 @@ def find(program: str | None, variable: str) -> Process | None:
 
 
 def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None]) -> None:
-    """Start a program that outlives this one, with the environment variable (NAME=VALUE) to find it by.
+    """Starts a program that outlives this one, with an environment variable (NAME=VALUE) by which it is found.
 
-    `enter` runs in the new process before the program does.
+    `enter` runs in the new process before the program.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     key, _, value = variable.partition("=")
@@ -126,7 +126,7 @@ def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None
             stdout=file,
             stderr=file,
             cwd="/",
-            env={"GOGC": "400", **os.environ, key: value},  # memory costs less than the CPU that tests measure with
+            env={"GOGC": "400", **os.environ, key: value},  # memory costs less than CPU, which tests measure with
             start_new_session=True,
             preexec_fn=enter,  # noqa: PLW1509 (this program has no other thread then)
         )

@@ -1,4 +1,4 @@
-"""What nodes.toml declares: the nodes and the hardware each of them imitates."""
+"""Reads nodes.toml, which declares the nodes and their hardware."""
 
 import re
 import tomllib
@@ -23,7 +23,7 @@ _FACTORS = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 _ALGORITHM = re.compile(r"[a-z][a-z0-9_]{0,15}")
-_UNLIMITED = 10e9  # bits a second: more than any link here carries
+_UNLIMITED = 10e9  # bits per second, more than any link here
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,10 @@ class Stall:
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link, the same each way, as tc writes it: 100mbit, 20ms, 0.1%; None: not limited, none."""
+    """A node's link, equal in both directions, in tc's notation: 100mbit, 20ms, 0.1%.
+
+    None means no limit, delay or loss.
+    """
 
     rate: str | None = None
     delay: str | None = None
@@ -45,7 +48,7 @@ class Link:
 
     @property
     def emulated(self) -> bool:
-        """Whether packets are late or lost, which takes the kernel's network emulator."""
+        """Whether packets are late or lost, which needs the kernel's network emulator."""
         return self.delay is not None or self.loss is not None
 
     @property
@@ -55,16 +58,16 @@ class Link:
 
     @property
     def seconds(self) -> float:
-        """Its delay."""
+        """The delay in seconds."""
         match = _DELAY.fullmatch(self.delay or "")
         return float(match[1]) * _SECONDS[match[2]] if match else 0
 
 
 @dataclass(frozen=True)
 class Node:
-    """One node; None: not limited, or this machine's own architecture.
+    """One node. None means no limit, or this machine's architecture.
 
-    Memory and disk_size in bytes, cpus in processors, disk_read in bytes a second.
+    `memory` and `disk_size` are in bytes, `cpus` in processors, and `disk_read` in bytes per second.
     """
 
     name: str
@@ -85,7 +88,7 @@ class Node:
 
 
 def load(path: Path) -> list[Node]:
-    """The nodes that the file declares, in its order. Raises ClusterError for a file that cannot be used."""
+    """Returns the nodes that the file declares, in their order. Raises ClusterError for an invalid file."""
     try:
         text = path.read_text()
     except OSError as error:
@@ -94,7 +97,7 @@ def load(path: Path) -> list[Node]:
 
 
 def parse(text: str, source: str) -> list[Node]:
-    """The nodes that the TOML text declares; `source` is named in errors."""
+    """Returns the nodes that the TOML text declares. Errors name `source`."""
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -114,7 +117,7 @@ def parse(text: str, source: str) -> list[Node]:
 
 
 def quantity(value: object, where: str) -> int:
-    """Bytes of a whole number above 0 with Ki, Mi or Gi."""
+    """Returns the bytes of a positive whole number with Ki, Mi or Gi."""
     match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int) else None
     if match is None or int(match[1]) == 0:
         raise ClusterError(f'{where} = {value!r}: write a whole number above 0 with Ki, Mi or Gi, such as "384Mi"')
@@ -150,7 +153,7 @@ def _node(table: Mapping[str, object], where: str) -> Node:
 
 
 def _check_machine(node: Node, where: str) -> None:
-    """Raises ClusterError for what a machine of this kind cannot have."""
+    """Raises ClusterError for a property that a machine of this kind cannot have."""
     if node.machine != "vm":
         if node.architecture != host():
             raise ClusterError(f'{where}: arch = "{node.arch}" is not this machine\'s: write machine = "vm" as well')
@@ -214,7 +217,7 @@ def _link(value: object, where: str) -> Link | None:
     if unknown or not value:
         raise ClusterError(f'{where}: write some of {", ".join(parts)}, such as {{ rate = "100mbit", delay = "20ms" }}')
     if "jitter" in value and "delay" not in value:
-        raise ClusterError(f'{where}.jitter: write what it is around as well, such as delay = "20ms"')
+        raise ClusterError(f'{where}.jitter: write the delay too, such as delay = "20ms"')
     return Link(**{name: parts[name](text, f"{where}.{name}") for name, text in value.items()})
 
 

@@ -1,4 +1,4 @@
-"""The program that stalls one node's disk (MAJOR:MINOR) until SIGTERM: CLUSTER NODE DISK RATE EVERY LENGTH."""
+"""Stalls one node's disk (MAJOR:MINOR) until SIGTERM. Arguments: CLUSTER NODE DISK RATE EVERY LENGTH."""
 
 import signal
 import sys
@@ -7,27 +7,27 @@ from pathlib import Path
 
 from tests.cluster.cgroups import Cgroups
 
-STANDING = 2  # bytes a second: the first read waits for longer than any stall lasts; version 2 refuses 1
-LOOK = 0.05  # seconds
-SECTOR = 512  # bytes, whatever the disk's own are
+STALLED = 2  # bytes per second: the first read waits for longer than any stall lasts, and version 2 refuses 1
+POLL_SECONDS = 0.05  # seconds
+SECTOR = 512  # bytes, whatever the sectors of the disk are
 
 
 def bytes_read(disk: str) -> int:
-    """What was ever read from the disk. Source: the kernel's Documentation/block/stat.rst."""
+    """Returns the bytes ever read from the disk. Source: the kernel's Documentation/block/stat.rst."""
     return int(Path(f"/sys/dev/block/{disk}/stat").read_text().split()[2]) * SECTOR
 
 
 def main() -> None:
-    """Stall for LENGTH seconds after every EVERY bytes read; RATE (bytes a second) is restored after each."""
+    """Stalls for LENGTH seconds after every EVERY bytes read, and then restores RATE (bytes per second)."""
     cluster, node, disk, rate, every, length = sys.argv[1:]
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     cgroups = Cgroups(cluster)
     due = bytes_read(disk) + int(every)
     print(f"the first stall comes when {due} bytes are read", flush=True)
-    while not ended.wait(LOOK):
+    while not ended.wait(POLL_SECONDS):
         if bytes_read(disk) >= due:
-            cgroups.throttle(node, disk, STANDING)
+            cgroups.throttle(node, disk, STALLED)
             ended.wait(float(length))
             cgroups.throttle(node, disk, int(rate) or None)
             due += int(every)

@@ -1,4 +1,4 @@
-"""A worn SD card: under load the disk now and then answers no read. Reads from the page cache never wait."""
+"""Imitates a worn SD card: after some reads the disk stalls. Reads from the page cache never wait."""
 
 import signal
 import sys
@@ -14,7 +14,7 @@ _LOOP = "tests.cluster.stall_loop"
 
 
 def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
-    """Start (counting anew) or end the stalls of the nodes that declare them. Raises ClusterError when none does."""
+    """Starts (with a new count) or ends the stalls of nodes that declare them. Raises ClusterError if none does."""
     stalling = [(node, node.profile.stall) for node in nodes if node.profile.stall]
     if not stalling:
         raise ClusterError("no node declares a stall: see nodes.toml")
@@ -29,9 +29,9 @@ def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
             log = control_plane.log(daemon)
             log.unlink(missing_ok=True)
             control_plane.start(daemon, "env", f"PYTHONPATH={Path(__file__).parents[2]}", *loop)
-            wait(partial(_speaks, log), f"first words in {log}", 60)
+            wait(partial(_has_output, log), f"the first output in {log}", 60)
 
 
-def _speaks(log: Path) -> bool:
-    """Whether the loop counts by now, or has said why it cannot."""
+def _has_output(log: Path) -> bool:
+    """Returns whether the loop counts, or has reported why it cannot."""
     return log.stat().st_size > 0

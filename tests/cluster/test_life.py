@@ -1,4 +1,4 @@
-"""A second cluster comes up beside the first, bears a crash, and leaves nothing behind."""
+"""A second cluster runs next to the first, survives a crash, and leaves nothing behind."""
 
 import secrets
 import signal
@@ -31,7 +31,7 @@ def second(cluster: Cluster) -> Iterator[Cluster]:
 
 
 def traces(cluster: Cluster) -> list[str]:
-    """Everything of the cluster that can be seen on this machine."""
+    """Returns all visible objects of the cluster on this machine."""
     found = [str(cluster.folder)] if cluster.folder.exists() else []
     found += cgroups.of_clusters(cluster.name)
     found += [link.name for link in Path("/sys/class/net").iterdir() if owner(link.name) == cluster.name]
@@ -41,12 +41,12 @@ def traces(cluster: Cluster) -> list[str]:
 
 
 def congestion_control(cluster: Cluster) -> str:
-    """The algorithm that connections of the node begin with."""
+    """Returns the default congestion control of the node's connections."""
     return cluster.node("one").machine.output("cat", "/proc/sys/net/ipv4/tcp_congestion_control").strip()
 
 
 def wait_until_ready(cluster: Cluster) -> None:
-    """A busy machine may be late with heartbeats while another cluster starts."""
+    """Waits for nodes. On a busy machine heartbeats are late while another cluster starts."""
     wait(cluster.ready, f"every node of {cluster.name} to be Ready", 60 * TIMEOUT_FACTOR)
 
 
@@ -55,7 +55,7 @@ def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> No
     assert second.addresses != cluster.addresses
     wait_until_ready(cluster)
     assert second.ready()
-    assert congestion_control(second) == "reno"  # every kernel has it, and hardly any begins with it
+    assert congestion_control(second) == "reno"  # every kernel has reno, and it is hardly ever the default
     assert traces(second)
     assert not second.up(nodes)
 
@@ -83,12 +83,12 @@ def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> No
     wait_until_ready(cluster)
 
 
-def test_other_nodes_are_not_forced_on_a_cluster_that_is_up(cluster: Cluster, nodes: Path) -> None:
+def test_a_running_cluster_refuses_other_nodes(cluster: Cluster, nodes: Path) -> None:
     with pytest.raises(ClusterError, match="is up with other nodes"):
         cluster.up(nodes)
 
 
-def test_what_is_not_there_is_named() -> None:
+def test_a_missing_cluster_is_reported() -> None:
     nowhere = Cluster("nowhere")
     with pytest.raises(ClusterError, match="there is no cluster 'nowhere'"):
         nowhere.status()

@@ -1,4 +1,4 @@
-"""A machine that cannot have the cluster is told everything at once, before anything is made."""
+"""The check reports everything that a machine lacks, before anything is created."""
 
 import subprocess
 from pathlib import Path
@@ -15,14 +15,14 @@ READ_ONLY = "for place in $(findmnt -rno TARGET -R {place}); do mount -o remount
 
 
 def check(preparation: str, *unshare: str) -> subprocess.CompletedProcess[str]:
-    """What the check says on a machine that is prepared by the shell script, in mounts of its own."""
+    """Runs the check after a shell script has prepared the machine in a separate mount namespace."""
     script = f"{preparation}exec python3 -m tests.cluster check"
     return subprocess.run(
         ["unshare", "--mount", *unshare, "sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
-def test_this_machine_will_do() -> None:
+def test_this_machine_passes() -> None:
     before = sorted(STATE.parent.iterdir())
     done = check("")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -30,15 +30,15 @@ def test_this_machine_will_do() -> None:
     assert not cgroups.of_clusters("probe-*")
 
 
-def test_a_container_without_rights_is_told_all_of_them(tmp_path: Path) -> None:
+def test_all_missing_permissions_of_a_container_are_reported(tmp_path: Path) -> None:
     little = LITTLE.format(folder=tmp_path) + READ_ONLY.format(place="/proc/sys/fs/inotify/max_user_instances")
     done = check(little + READ_ONLY.format(place=cgroups.MOUNT))
     assert done.returncode == 1
-    assert "no right to make control groups (Read-only file system" in done.stderr
-    assert "128 inotify instances, and no right to raise them: sysctl -w fs.inotify" in done.stderr
+    assert "no permission to create control groups (Read-only file system" in done.stderr
+    assert "128 inotify instances, and no permission to raise them: sysctl -w fs.inotify" in done.stderr
 
 
-def test_a_container_on_an_overlay_is_told_to_mount_a_volume(tmp_path: Path) -> None:
+def test_an_overlay_is_reported_with_what_to_do(tmp_path: Path) -> None:
     for name in ("lower", "upper", "work"):
         (tmp_path / name).mkdir()
     layers = f"lowerdir={tmp_path}/lower,upperdir={tmp_path}/upper,workdir={tmp_path}/work"
@@ -47,7 +47,7 @@ def test_a_container_on_an_overlay_is_told_to_mount_a_volume(tmp_path: Path) -> 
     assert f"overlay file systems in {STATE.parent} (in a container: mount a volume there)" in done.stderr
 
 
-def test_root_of_a_user_namespace_is_none() -> None:
+def test_root_of_a_user_namespace_is_reported() -> None:
     done = check("", "--user", "--map-root-user")
     assert done.returncode == 1
     assert done.stderr.startswith("cluster: the built-in cluster needs root")

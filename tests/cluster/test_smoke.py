@@ -1,4 +1,4 @@
-"""The cluster is real, and its nodes differ as nodes.toml says."""
+"""The cluster works, and its nodes differ as nodes.toml declares."""
 
 import concurrent.futures
 import json
@@ -11,14 +11,14 @@ from tests.cluster import Cluster, profiles, stalls
 from tests.cluster.conftest import Probe
 from tests.cluster.processes import wait
 from tests.cluster.profiles import Link, Stall
-from tests.cluster.stall_loop import STANDING
+from tests.cluster.stall_loop import STALLED
 from tests.timeouts import SLOWNESS, TIMEOUT_FACTOR
 
 MIB = 1 << 20
 PROFILES = {node.name: node for node in profiles.load(profiles.DEFAULT)}
 Probes = dict[str, Probe]
 
-# Reads what a server sends; the shell can do so by itself.
+# Reads a server's response. A shell can do this.
 DOWNLOAD = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET /{file} HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
 
 
@@ -27,12 +27,12 @@ def make_file(probe: Probe, name: str, mebibytes: int) -> None:
 
 
 def drop(name: str) -> str:
-    """Takes the file out of the page cache."""
+    """Returns a command that removes the file from the page cache."""
     return f"dd of=/data/{name} oflag=nocache conv=notrunc,fdatasync count=0 status=none"
 
 
 def resident(probe: Probe, name: str) -> int:
-    """Bytes of the file in the page cache."""
+    """Returns the bytes of the file in the page cache."""
     return int(probe(f"fincore --bytes --noheadings --output RES /data/{name}"))
 
 
@@ -45,7 +45,7 @@ def test_nodes_are_ready_with_the_capacity_declared(cluster: Cluster, probes: Pr
     assert capacity["cloud-1"]["memory"] != "384Mi"
 
 
-def test_every_way_to_a_server_works(probes: Probes) -> None:
+def test_every_access_to_a_server_works(probes: Probes) -> None:
     server, client = probes["cloud-1"], probes["user-1"]
     server("echo found > /data/smoke-page")
     host = f"{server.node}.{server.namespace}.svc.cluster.local"
@@ -82,7 +82,7 @@ def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
     for probe in (probes["cloud-1"], probes["jetson-1"]):
         make_file(probe, "smoke-large", 600)
     assert cached_after_reading(probes["jetson-1"]) <= 384 * MIB
-    # some hosts take idle pages back within seconds: once has to do
+    # some hosts reclaim idle pages within seconds, so one success is enough
     wait(lambda: cached_after_reading(probes["cloud-1"]) > 500 * MIB, "a page cache of 500 MiB", 30 * TIMEOUT_FACTOR)
 
 
@@ -110,7 +110,7 @@ def test_link_rate_is_the_declared_one(probes: Probes) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, probes: Probes) -> None:
+def test_stalled_disk_blocks_reads_except_from_the_page_cache(cluster: Cluster, probes: Probes) -> None:
     probe, node = probes["jetson-1"], cluster.node("jetson-1")
     make_file(probe, "smoke-cached", 1)
     make_file(probe, "smoke-dropped", 8)
@@ -123,7 +123,7 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
         probe(drop("smoke-dropped"))
         probe(cached)
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            cluster.cgroups.throttle("jetson-1", node.disk, STANDING)
+            cluster.cgroups.throttle("jetson-1", node.disk, STALLED)
             try:
                 read = pool.submit(probe.seconds, "cat /data/smoke-dropped > /dev/null")
                 wait(reading, "start of the read", 10 * TIMEOUT_FACTOR)
@@ -134,13 +134,13 @@ def test_standing_disk_holds_reads_but_not_the_page_cache(cluster: Cluster, prob
             assert read.result(timeout=5 * TIMEOUT_FACTOR) > 1.5
         return answer.strip() == "read"
 
-    # some hosts take idle pages back within seconds: once has to do
-    wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a standing disk", 60 * TIMEOUT_FACTOR)
+    # some hosts reclaim idle pages within seconds, so one success is enough
+    wait(cached_is_read_while_dropped_is_held, "reads from the page cache of a stalled disk", 60 * TIMEOUT_FACTOR)
 
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, probes: Probes) -> None:
+def test_disk_stalls_after_the_declared_bytes_until_stalls_are_off(cluster: Cluster, probes: Probes) -> None:
     probe, node, control_plane = probes["jetson-1"], cluster.node("jetson-1"), cluster.control_plane.machine
     length = 3 * SLOWNESS
     worn = replace(node, profile=replace(node.profile, stall=Stall(every=64 * MIB, length=length)))
@@ -150,7 +150,8 @@ def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, pro
     try:
         probe(drop("smoke-stalled"))
         assert probe.seconds(read) > length
-        assert probe.seconds("head --bytes=8M /data/smoke-stalled > /dev/null") < length  # less than brings the next
+        # These bytes are less than what causes the next stall.
+        assert probe.seconds("head --bytes=8M /data/smoke-stalled > /dev/null") < length
     finally:
         stalls.switch(False, control_plane, [worn])
     probe(drop("smoke-stalled"))
@@ -158,7 +159,7 @@ def test_disk_stalls_after_so_many_bytes_until_told_to_end(cluster: Cluster, pro
 
 
 @pytest.mark.release
-def test_stalls_are_of_the_nodes_that_declare_them(cluster: Cluster) -> None:
+def test_stalls_need_a_node_that_declares_them(cluster: Cluster) -> None:
     cluster.stalls(True)
     try:
         daemon = cluster.control_plane.machine.daemon

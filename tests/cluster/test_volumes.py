@@ -1,4 +1,4 @@
-"""Volumes of class local-test are bound on the pod's node, and offered again, empty, when their claim is gone."""
+"""Volumes of class local-test are bound on the pod's node. They are emptied and offered again without their claim."""
 
 import json
 from typing import Any

@@ -1,7 +1,7 @@
-"""A node in a virtual machine: a kernel, memory, page cache and clock of its own.
+"""A node in a virtual machine with its own kernel, memory, page cache and clock.
 
-qemu runs in the network of the control plane's machine, where it is plugged into the switch, and in the cluster's
-control groups. Programs in the machine are run over ssh, which comes another way than by the node's link.
+QEMU runs in the network of the control plane's machine, where it is connected to the switch, and in the cluster's
+control groups. Programs in the machine run over ssh, which does not use the node's link.
 """
 
 import math
@@ -22,10 +22,10 @@ from tests.cluster.vm import BOARDS, Debian, Disk, Drive, Ssh, Tap, UserNetwork,
 RELEASE = "trixie"
 
 _PACKAGES = ("conntrack", "containerd", "containernetworking-plugins", "ethtool", "iptables", "runc")
-_SSH = 2200  # its port of the first node, in the network of the control plane's machine
-_SYSTEM = 16 << 30  # bytes of the disk with Debian, images and logs; sparse
-_PROGRAMS = 2 << 30  # bytes of the disk with Kubernetes; sparse
-# What comes in is sent through an interface of its own, since a kernel shapes only what goes out.
+_SSH = 2200  # the port of the first node, in the network of the control plane's machine
+_SYSTEM = 16 << 30  # bytes of the sparse disk with Debian, images and logs
+_PROGRAMS = 2 << 30  # bytes of the sparse disk with Kubernetes
+# Incoming packets are sent through a further interface, because a kernel shapes only outgoing packets.
 _SETUP = f"""
 mkdir -p {SETTINGS}/bin /disk
 mount -o ro /dev/vdc {SETTINGS}/bin
@@ -44,7 +44,7 @@ tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb0
 
 @dataclass(frozen=True)
 class RemoteDaemon:
-    """A daemon in a virtual machine, by the ssh that runs it."""
+    """A daemon in a virtual machine, by the ssh process that runs it."""
 
     machine: Machine
     name: str
@@ -71,7 +71,7 @@ class VirtualNode(Hardware):
 
     @property
     def init(self) -> Process | None:
-        """qemu."""
+        """QEMU's process."""
         return self._machine.process
 
     @property
@@ -94,7 +94,7 @@ class VirtualNode(Hardware):
         wait(self._control.exists, f"ssh of {self.name} (see {self.log('ssh')})", 60)
         self.run("sh", "-e", stdin=_SETUP)
         if self.profile.link and self.profile.link.emulated:
-            # what is lost or late is a packet, not as many as the kernel takes together
+            # packets are lost or delayed one by one, not in the groups that the kernel forms
             self.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
 
     def inside(self, *command: str) -> list[str]:
@@ -124,12 +124,12 @@ class VirtualNode(Hardware):
 
     @property
     def _reachable(self) -> VirtualMachine:
-        """The machine from where its ssh is. Raises ClusterError when the control plane's machine is down."""
+        """The machine, reached by ssh. Raises ClusterError if the control plane's machine is down."""
         return replace(self._machine, wrap=tuple(self.port.switch.in_network()))
 
     @property
     def _ssh(self) -> Ssh:
-        """One connection for all programs: each of its own would take an emulated processor a second."""
+        """One connection for all programs, because each would cost an emulated processor a second."""
         return replace(self._reachable.ssh, control=self._control)
 
     @property
@@ -138,7 +138,7 @@ class VirtualNode(Hardware):
 
     @property
     def _debian(self) -> Path:
-        """The folder of the disk that the machine was first booted from, and has its layer over."""
+        """The folder of the disk that the machine was first booted from, below its own layer."""
         return self.folder / "debian"
 
     @property

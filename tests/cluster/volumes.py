@@ -15,7 +15,7 @@ PER_NODE = 8
 
 
 def apply(cluster: "Cluster") -> None:
-    """Make the volumes' folders and objects."""
+    """Creates the volumes' folders and objects."""
     items = []
     for node in cluster.nodes:
         node.machine.run("mkdir", "-p", *(f"{VOLUMES}/{number}" for number in range(PER_NODE)))
@@ -33,7 +33,7 @@ def apply(cluster: "Cluster") -> None:
 
 
 def recycle(cluster: "Cluster") -> None:
-    """Empty the volumes whose claim is gone, and offer them again: nothing in Kubernetes does so for local volumes."""
+    """Empties the volumes whose claim is gone, and offers them again. Kubernetes does not do so for local volumes."""
     for volume in json.loads(cluster.kubectl("get", "persistentvolumes", "-o", "json"))["items"]:
         name, spec = volume["metadata"]["name"], volume["spec"]
         if volume["status"]["phase"] == "Released" and spec["storageClassName"] == CLASS:

@@ -1,7 +1,7 @@
 """Replaces Strimzi's operator in tests: the same statuses in the same order, and a real broker.
 
-It looks after every namespace, and differs in what no test asks about: it makes a Kafka's user before the broker starts
-and changes nothing once made. It never takes `Ready` back: Strimzi is late in doing so.
+It watches every namespace. Unlike Strimzi, it creates a Kafka's user before the broker starts, and never changes an
+object. It never sets `Ready` back to False, which Strimzi does late.
 """
 
 import asyncio

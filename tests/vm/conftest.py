@@ -1,4 +1,4 @@
-"""Clusters with a node in a virtual machine. Its processors may be emulated, so everything takes minutes."""
+"""Clusters with a node in a virtual machine. Processors may be emulated, so everything takes minutes."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Every kind of benchmark with servers and clients on an arm64 node; what is recorded beside the times makes sense."""
+"""Every kind of benchmark runs with servers and clients on an arm64 node, and records plausible values."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -29,7 +29,7 @@ SECONDS = 600  # until a benchmark has ended
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
-    """With the images of each node's architecture."""
+    """A cluster with the images of each node's architecture."""
     cluster = Cluster("vm-arm64")
     try:
         cluster.up(FOLDER / "arm64.toml")
@@ -45,7 +45,7 @@ def node_class_of_the_pi(release: Release) -> None:
     release.kubectl.apply(node_class("raspberry-pi-4", hw="raspberry-pi-4"))
 
 
-def test_node_is_arm64_with_a_kernel_of_its_own(cluster: Cluster) -> None:
+def test_node_is_arm64_with_its_own_kernel(cluster: Cluster) -> None:
     info = cluster.kubectl(
         "get", "node", "pi-1", "-o", "jsonpath={.status.nodeInfo.architecture} {.status.nodeInfo.kernelVersion}"
     )
@@ -55,7 +55,7 @@ def test_node_is_arm64_with_a_kernel_of_its_own(cluster: Cluster) -> None:
 
 @WAYS
 def test_file_transfers(kubectl: Kubectl, role: str) -> None:
-    size = 64 * MIB  # long enough for the ticks of the node's processors
+    size = 64 * MIB  # long enough for the clock ticks of the node's processors
     kubectl.apply(
         file_transfer(
             fileSizes=["64Mi"],
@@ -90,7 +90,7 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
 def test_brokers(kubectl: Kubectl, role: str, engine: str) -> None:
     places = _places(role)
     places["clients"] = {**places["clients"], "engine": engine}
-    pace = {"messagesPerSecond": 25}  # long enough for the ticks of the node's processors
+    pace = {"messagesPerSecond": 25}  # long enough for the clock ticks of the node's processors
     kubectl.apply(
         broker(tls=["None", "TLSv1.3"], compression=["Gzip"], encryption=["AES128GCM"], pacing=pace, **places)
     )
@@ -136,12 +136,12 @@ def test_networks(kubectl: Kubectl, role: str) -> None:
 
 
 def _places(role: str) -> dict[str, Any]:
-    """The servers or the clients on the arm64 node, the others on an ordinary one."""
+    """Returns the placement: servers or clients on the arm64 node, the others on an ordinary node."""
     return {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}} | {role: PI}
 
 
 def _assert_server(sample: dict[str, Any], duration: int) -> None:
-    """Every figure of the server's node is there and possible."""
+    """Every field of the server's sample exists and is plausible."""
     for share in ("cpu", "ioWait", "ioPressure"):
         assert 0 <= sample[f"{share}PartsPerMillion"] <= 1_000_000, sample
     assert sample["cpuPartsPerMillion"] > 0

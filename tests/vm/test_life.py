@@ -1,4 +1,4 @@
-"""A node in a virtual machine: what it declares is real, it bears a power cut, and nothing of it is left behind."""
+"""A node in a virtual machine has the declared hardware, survives a power cut, and leaves nothing behind."""
 
 import json
 import re
@@ -43,19 +43,19 @@ def test_node_has_the_labels_and_the_hardware_declared(cluster: Cluster) -> None
     assert "cloud" in node["status"]["nodeInfo"]["kernelVersion"]
 
 
-def test_link_is_slow_and_loses_packets_each_way(cluster: Cluster) -> None:
+def test_link_is_slow_and_loses_packets_in_each_direction(cluster: Cluster) -> None:
     near = cluster.node("cloud-1").machine
-    said = near.output("ping", "-q", "-i", "0.02", "-c", "500", cluster.node("edge-1").address)
-    lost = re.search(r"([0-9.]+)% packet loss", said)
-    times = re.search(r"= ([0-9.]+)/([0-9.]+)/", said)
+    statistics = near.output("ping", "-q", "-i", "0.02", "-c", "500", cluster.node("edge-1").address)
+    lost = re.search(r"([0-9.]+)% packet loss", statistics)
+    times = re.search(r"= ([0-9.]+)/([0-9.]+)/", statistics)
     assert lost
     assert times
-    assert 0.2 < float(lost[1]) < 6, said  # 1 % each way
-    assert 34 < float(times[1]) < 60, said  # 20 ms each way, ± 2 ms for most
-    assert float(times[2]) > 39, said
+    assert 0.2 < float(lost[1]) < 6, statistics  # 1% in each direction
+    assert 34 < float(times[1]) < 60, statistics  # 20 ms in each direction, ±2 ms for most
+    assert float(times[2]) > 39, statistics
 
 
-def test_page_cache_is_the_machines_own(cluster: Cluster) -> None:
+def test_machine_has_its_own_page_cache(cluster: Cluster) -> None:
     machine = cluster.node("edge-1").machine
 
     def cached() -> int:
@@ -96,7 +96,7 @@ def test_power_cut(cluster: Cluster) -> None:
         machine.output("cat", "/run/lost")
 
 
-def test_crash_in_mid_boot_leaves_nothing_behind(cluster: Cluster) -> None:
+def test_crash_during_boot_leaves_nothing_behind(cluster: Cluster) -> None:
     other = Cluster(f"vm-{secrets.token_hex(3)}")
     command = [sys.executable, "-m", "tests.cluster", "--name", other.name, "up", "--nodes", str(NODES)]
     with subprocess.Popen(command, cwd=ROOT) as up:
@@ -117,7 +117,7 @@ def _booting(cluster: Cluster) -> Process | None:
         return None
 
 
-def test_machine_that_does_not_boot_shows_its_last_words(tmp_path: Path) -> None:
+def test_machine_that_does_not_boot_shows_the_end_of_its_console(tmp_path: Path) -> None:
     disk, parameters = Debian("trixie", "amd64").disk(), ("root=/nowhere", "rootdelay=1", "panic=1")
     machine = VirtualMachine("broken", tmp_path, disk, UserNetwork(free_port()), parameters=parameters)
     with pytest.raises(ClusterError, match=r"broken ended while it booted; the end of its console(.|\n)*/nowhere"):

@@ -1,8 +1,8 @@
 """Checks the language of all files that git tracks, or of the files below the given paths.
 
 `styles/tierbench/Words.yml` lists the refused words. Vale checks documents for them, and for the other rules in
-`styles/tierbench`; this module checks all other files for them. `exempt.txt` lists paths that are not clean yet. Paths
-on the command line are checked even if they are exempt.
+`styles/tierbench`. This module checks all other files for them, and Python code for long sentences. `exempt.txt` lists
+paths that are not clean yet. Paths on the command line are checked even if they are exempt.
 """
 
 import re
@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import yaml
+
+from tools.language.sentences import LIMIT, long_sentences
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
@@ -43,12 +45,18 @@ def findings(line: str, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
 
 
 def check(path: Path, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
-    """Yields a message with path and line for each refused word in a file's name, and in its text if it is code."""
+    """Yields messages with path and line: refused words in a file's name, and in code also long sentences.
+
+    Texts in tests that are not docstrings repeat those of the code, so they are not checked for long sentences.
+    """
     name = path.relative_to(ROOT)
     yield from (f"{name}: {message} (in the file's name)" for message in findings(str(name), words))
     if path.suffix != DOCUMENT:
         for number, line in enumerate(path.read_text().splitlines(), start=1):
             yield from (f"{name}:{number}: {message}" for message in findings(line, words))
+    if path.suffix == ".py":
+        found = long_sentences(path.read_text(), messages=name.parts[0] != "tests")
+        yield from (f"{name}:{line}: split this sentence: {count} words, at most {LIMIT}" for line, count in found)
 
 
 def check_documents(paths: Sequence[Path]) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Whole Debian machines in qemu: a disk made once, a copy-on-write layer for each machine, and ssh into it.
+"""Whole Debian machines in QEMU: a disk that is created once, a copy-on-write layer for each machine, and ssh.
 
 machine = VirtualMachine("try", folder, Debian("bookworm", "amd64").disk(), UserNetwork(free_port()))
 machine.boot()

@@ -1,4 +1,4 @@
-"""Whether this machine's KVM really boots a kernel: some offer it and hang."""
+"""Tests whether this machine's KVM boots a kernel. Some machines offer KVM, and hang."""
 
 import hashlib
 import os
@@ -10,13 +10,16 @@ from tests.cluster.processes import output
 from tests.cluster.vm.board import Board
 
 KVM = "kvm"
-EMULATION = "tcg,thread=multi,tb-size=2047"  # MiB of translated code: Kubernetes' is more than the default
+EMULATION = "tcg,thread=multi,tb-size=2047"  # MiB of translated code, because Kubernetes' exceeds the default
 
 _SECONDS = 20
 
 
 def choose(board: Board, kernel: Path) -> str:
-    """qemu's accelerator for the board; tried once with the kernel, and remembered for this host's kernel."""
+    """Returns QEMU's accelerator for the board.
+
+    The kernel is tried once, and the result is kept for this host's kernel.
+    """
     if not board.native or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return EMULATION
     host = f"{os.uname().release} {output(board.program, '--version')}"
@@ -27,7 +30,7 @@ def choose(board: Board, kernel: Path) -> str:
 
 
 def _boots(board: Board, kernel: Path) -> bool:
-    """Whether the kernel comes as far as to miss its root file system."""
+    """Returns whether the kernel boots until it misses its root file system."""
     command = [board.program, "-machine", board.machine, "-accel", KVM, "-cpu", "host", "-m", "512M"]
     quiet = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     boot = ["-kernel", str(kernel), "-append", f"console={board.console} panic=-1"]

@@ -1,4 +1,4 @@
-"""The machines that qemu makes of each architecture."""
+"""The machines that QEMU emulates for each architecture."""
 
 import shutil
 from dataclasses import dataclass
@@ -11,8 +11,10 @@ _LIGHT = ("mitigations=off", "init_on_alloc=0", "transparent_hugepage=never")
 
 @dataclass(frozen=True)
 class Board:
-    """`machine` and `emulated` (its processor, where it is emulated) are qemu's words. `parameters` are what the kernel
-    is told where its processor is emulated."""
+    """`machine` and `emulated` are QEMU's names of the machine, and of the processor if it is emulated.
+
+    `parameters` are those of the kernel on an emulated processor.
+    """
 
     architecture: Architecture
     machine: str
@@ -26,11 +28,11 @@ class Board:
 
     @property
     def native(self) -> bool:
-        """Whether this machine's processors are of the architecture."""
+        """Whether this machine's processors have the architecture."""
         return self.architecture == host()
 
     def check(self) -> None:
-        """Raises ClusterError when a program that such machines need is missing."""
+        """Raises ClusterError if a program for such machines is missing."""
         for program in (self.program, "qemu-img", "ssh"):
             if shutil.which(program) is None:
                 raise ClusterError(f"no program '{program}': run tools/setup vm")
@@ -38,11 +40,11 @@ class Board:
 
 _AMD64 = "max,avx=off,avx2=off,erms=off,fsrm=off,la57=off,smap=off"
 BOARDS = {
-    # Left to itself the kernel distrusts an emulated TSC, and half of all time goes into asking a slower clock; and
-    # programs use AVX where they find it, which emulated takes them three times as long (SHA-256, searching), as do
-    # copies by rep movsb, which are made byte by byte: without erms and fsrm other instructions are taken. The emulated
-    # TLB is emptied whenever the address space changes, or when a page near huge ones goes; then a miss costs less with
-    # four levels of page tables (without la57) and with one set of entries for the kernel (without smap).
+    # By default the kernel distrusts an emulated TSC, and spends half of all time reading a slower clock. Programs
+    # would use AVX, which takes three times as long when emulated (SHA-256, searching). Copies by rep movsb are made
+    # byte by byte, so erms and fsrm are off. The emulated TLB is emptied whenever the address space changes, or a page
+    # near huge pages is freed. A miss costs less with four levels of page tables (without la57), and with one set of
+    # entries for the kernel (without smap).
     "amd64": Board(KNOWN["amd64"], "q35", _AMD64, "ttyS0", (*_LIGHT, "tsc=reliable")),
     "arm64": Board(KNOWN["arm64"], "virt", "cortex-a72", "ttyAMA0"),
 }

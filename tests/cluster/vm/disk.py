@@ -1,4 +1,4 @@
-"""Disks with a stock Debian, made with mmdebstrap once and kept by the hash of what they are made from."""
+"""Creates disks with a stock Debian once with mmdebstrap, and keeps them by the hash of their sources."""
 
 import fcntl
 import hashlib
@@ -33,10 +33,10 @@ _PACKAGES = (
     "udev",
     "zstd",
 )
-_SIZE = "8G"  # sparse; a machine's own layer is larger, and the file system grows into it when it boots
+_SIZE = "8G"  # sparse, and a machine's own layer is larger: the file system grows when it boots
 _FILES = {
     "etc/fstab": "/dev/vda / ext4 defaults,discard,x-systemd.growfs 0 1\n",
-    "etc/resolv.conf": "nameserver 10.0.2.3\n",  # of qemu's own network
+    "etc/resolv.conf": "nameserver 10.0.2.3\n",  # the address in QEMU's own network
     "etc/ssh/sshd_config.d/sessions.conf": "MaxSessions 100\nMaxStartups 100\n",
     "etc/systemd/journald.conf.d/kept.conf": "[Journal]\nStorage=persistent\n",
 }
@@ -45,7 +45,7 @@ _INITIAL = {
     "etc/initramfs-tools/conf.d/modules": "MODULES=list\n",
     "usr/share/initramfs-tools/modules.d/virtual-machine": "ext4\nvirtio_blk\nvirtio_pci\n",
 }
-_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # this machine's, where it has a proxy that needs one
+_CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")  # this machine's proxy, if it needs one
 _ENABLED = ("ssh", "systemd-networkd", "systemd-network-generator")
 _DISABLED = (
     "apt-daily.timer",
@@ -59,7 +59,7 @@ _DISABLED = (
 
 @dataclass(frozen=True)
 class Disk:
-    """A disk in its folder; machines boot from layers over `image`, and take in whoever has `key`."""
+    """A disk in its folder. Machines boot from layers over `image`, and accept logins with `key`."""
 
     board: Board
     folder: Path
@@ -83,8 +83,11 @@ class Disk:
 
 @dataclass(frozen=True)
 class Debian:
-    """What a disk has: Debian's cloud kernel, systemd, ssh, the extra packages, and what the shell script `setup` does
-    once these `files` (text by absolute path) are there; it reaches archives as this machine does."""
+    """The contents of a disk: Debian's cloud kernel, systemd, ssh and the extra packages.
+
+    The shell script `setup` runs after these `files` (text by absolute path) are written. Archives are reached as on
+    this machine.
+    """
 
     release: str
     architecture: str
@@ -93,7 +96,7 @@ class Debian:
     setup: str = ""
 
     def disk(self) -> Disk:
-        """The disk; makes it when it is not in the cache. Raises ClusterError when it cannot be made."""
+        """Returns the disk, which is created if it is not cached. Raises ClusterError if it cannot be created."""
         if self.release not in RELEASES or self.architecture not in BOARDS:
             known = f"{', '.join(RELEASES)} for {', '.join(BOARDS)}"
             raise ClusterError(f"no machines with Debian {self.release} for {self.architecture}; known are {known}")
@@ -158,7 +161,7 @@ class Debian:
         )
 
     def _hooks(self, files: Path, volumes: Path) -> list[str]:
-        """mmdebstrap's options for `files` and `setup`."""
+        """Returns mmdebstrap's options for `files` and `setup`."""
         volumes.mkdir()
         ways = {place: source.read_text() for source, place in packages.volumes(volumes).items()}
         if _CERTIFICATES.exists():

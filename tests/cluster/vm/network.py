@@ -1,17 +1,17 @@
-"""The two ways a machine is connected."""
+"""The two ways to connect a machine."""
 
 import socket
 from dataclasses import dataclass
 
 _MODEL = "virtio-net-pci,romfile="
-_NOT_EARLY = "ip=off"  # systemd takes the first for an interface, the initial file system the last of all
+_NOT_EARLY = "ip=off"  # systemd uses the first for an interface, and the initial file system uses the last
 
 
 @dataclass(frozen=True)
 class UserNetwork:
-    """qemu's own network: the machine's ssh listens on `port` of 127.0.0.1.
+    """QEMU's own network. The machine's ssh listens on `port` of 127.0.0.1.
 
-    The machine reaches what this one reaches; `alone`: nothing.
+    The machine reaches the same addresses as this one, or none if it is `alone`.
     """
 
     port: int
@@ -19,7 +19,7 @@ class UserNetwork:
 
     @property
     def options(self) -> list[str]:
-        """qemu's."""
+        """QEMU's options."""
         forward = f"hostfwd=tcp:127.0.0.1:{self.port}-:22"
         restrict = "on" if self.alone else "off"
         return ["-netdev", f"user,id=user,restrict={restrict},{forward}", "-device", f"{_MODEL},netdev=user"]
@@ -27,7 +27,7 @@ class UserNetwork:
 
 @dataclass(frozen=True)
 class Tap:
-    """An interface of type tap, which has to be there: the machine is `address`/24 behind it."""
+    """An existing tap interface. The machine behind it has `address`/24."""
 
     interface: str
     station: str
@@ -36,13 +36,13 @@ class Tap:
 
     @property
     def options(self) -> list[str]:
-        """qemu's."""
+        """QEMU's options."""
         backend = f"tap,id=tap,ifname={self.interface},script=no,downscript=no"
         return ["-netdev", backend, "-device", f"{_MODEL},netdev=tap,mac={self.station}"]
 
 
 def parameters(tap: Tap | None) -> str:
-    """The kernel's, for a machine with qemu's own network, and before it perhaps a tap."""
+    """Returns the kernel's parameters for QEMU's own network, and for a tap before it if there is one."""
     if tap is None:
         return f"ip=eth0:dhcp {_NOT_EARLY}"
     first = f"ip={tap.address}::{tap.gateway}:255.255.255.0::eth0:off"
@@ -50,7 +50,7 @@ def parameters(tap: Tap | None) -> str:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 on which nobody listens."""
+    """Returns a port of 127.0.0.1 on which no process listens."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])

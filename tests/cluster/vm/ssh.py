@@ -1,4 +1,4 @@
-"""Programs and files on another machine, over ssh as root."""
+"""Runs programs and copies files on another machine, over ssh as root."""
 
 import shlex
 import subprocess
@@ -19,9 +19,9 @@ _OPTIONS = (
 
 @dataclass(frozen=True)
 class Ssh:
-    """`key` is the file of the private key; `wrap` comes before ssh's command line.
+    """`key` is the file of the private key, and `wrap` precedes ssh's command line.
 
-    `control` is the socket of a connection that others share while it is held.
+    `control` is the socket of a connection that programs share while it is held.
     """
 
     address: str
@@ -31,22 +31,22 @@ class Ssh:
     control: Path | None = None
 
     def hold(self) -> list[str]:
-        """The command line that holds the shared connection until it is ended."""
+        """Returns the command line that holds the shared connection until it ends."""
         return [*self._login, "-M", "-N"]
 
     def command(self, *command: str) -> list[str]:
-        """The command line that runs a program there, its words as they are."""
+        """Returns the command line that runs a program there with exactly these words."""
         return [*self._login, shlex.join(command)]
 
     def answers(self) -> bool:
         return subprocess.run(self.command("true"), capture_output=True, check=False).returncode == 0
 
     def call(self, script: str) -> int:
-        """Run a shell script there, its output going where this program's goes; returns its exit status."""
+        """Runs a shell script there with this program's output, and returns its exit status."""
         return subprocess.run([*self._login, script], stdin=subprocess.DEVNULL, check=False).returncode
 
     def copy_in(self, source: Path, target: str, *, without: tuple[str, ...] = ()) -> None:
-        """Copy what is in the folder `source` into the folder `target` there, but for names that match `without`."""
+        """Copies the contents of the folder `source` into `target` there, except names that match `without`."""
         pack = ["tar", "-C", str(source), *(f"--exclude={name}" for name in without), "-cf", "-", "."]
         unpack = self.command("sh", "-ec", f"mkdir -p {shlex.quote(target)}; tar -C {shlex.quote(target)} -xf -")
         with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:

@@ -1,4 +1,4 @@
-"""A machine in qemu: boots from a layer over a disk, so that the disk stays as it is."""
+"""A machine in QEMU that boots from a layer over a disk, which stays unchanged."""
 
 import signal
 from collections.abc import Callable
@@ -12,11 +12,11 @@ from tests.cluster.vm.disk import Disk
 from tests.cluster.vm.network import Tap, UserNetwork, parameters
 from tests.cluster.vm.ssh import Ssh
 
-BOOT_SECONDS = 1800  # processors may be emulated, and others at work
-LINES = 20  # of the console that an error shows
+BOOT_SECONDS = 1800  # processors may be emulated, and other processes may be busy
+LINES = 20  # lines of the console in an error
 
-# In a program's slice of time an emulated processor does little: with the kernel's own slices, and where programs that
-# wake end those of others, it mostly changes between programs. Files are those of Linux 6.1, the last slice of 6.12.
+# An emulated processor does little in a time slice of the kernel, and would mostly switch between programs. Longer
+# slices without preemption by programs that wake avoid that. Files are those of Linux 6.1, the last slice of 6.12.
 _LONGER_SLICES = """cd /sys/kernel/debug/sched
 for slice in latency=60 min_granularity=30 base_slice=30; do
   file=${slice%=*}_ns
@@ -28,7 +28,7 @@ echo NO_WAKEUP_PREEMPTION >features
 
 @dataclass(frozen=True)
 class Drive:
-    """One more disk: a raw file. `read` limits it to so many bytes a second."""
+    """A further disk, a raw file. `read` limits reads in bytes per second."""
 
     file: Path
     writable: bool = True
@@ -36,7 +36,7 @@ class Drive:
 
     @property
     def options(self) -> list[str]:
-        """qemu's; past the host's page cache, so that the machine's own is the only one."""
+        """QEMU's options, without the host's page cache, so that the machine's own is the only one."""
         drive = f"file={_escape(self.file)},if=virtio,format=raw,cache=none,discard=unmap"
         drive += "" if self.writable else ",readonly=on"
         return ["-drive", drive + (f",throttling.bps-read={self.read}" if self.read else "")]
@@ -44,9 +44,9 @@ class Drive:
 
 @dataclass(frozen=True)
 class VirtualMachine:
-    """A machine by its name, with its files in `folder`; memory and size (of its disk) in bytes.
+    """A machine by its name, with its files in `folder`. Memory and size of its disk are in bytes.
 
-    `parameters` are more of the kernel's; `wrap` comes before the command lines of qemu and ssh.
+    `parameters` are further ones of the kernel, and `wrap` precedes the command lines of QEMU and ssh.
     """
 
     name: str
@@ -71,13 +71,13 @@ class VirtualMachine:
 
     @property
     def process(self) -> Process | None:
-        """qemu, or None when the machine is down."""
+        """QEMU's process, or None if the machine is down."""
         return find(None, self._variable)
 
     def boot(self, enter: Callable[[], None] = lambda: None) -> None:
-        """Start the machine and wait until ssh answers; `enter` runs in the new process before qemu.
+        """Starts the machine and waits until ssh responds. `enter` runs in the new process before QEMU.
 
-        Raises ClusterError with the end of its console when it does not come up; it is down then.
+        If it does not start, the machine is stopped. Raises ClusterError with the end of its console.
         """
         self.disk.board.check()
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -91,14 +91,14 @@ class VirtualMachine:
             wait(lambda: self.ssh.answers() or self.process is None, f"ssh of {self.name}", BOOT_SECONDS)
         except ClusterError as error:
             self.cut()
-            raise ClusterError(f"{error}; {self._last_words()}") from error
+            raise ClusterError(f"{error}; {self._end_of_console()}") from error
         if self.process is None:
-            raise ClusterError(f"{self.name} ended while it booted; {self._last_words()}")
+            raise ClusterError(f"{self.name} ended while it booted; {self._end_of_console()}")
         if chosen == EMULATION:
             self.ssh.call(_LONGER_SLICES)
 
     def command(self, accelerator: str) -> list[str]:
-        """qemu's command line."""
+        """Returns QEMU's command line."""
         board, disk = self.disk.board, self.disk
         processor, own = (board.emulated, board.parameters) if accelerator == EMULATION else ("host", ())
         root = f"file={_escape(self._layer)},if=virtio,format=qcow2,cache=unsafe,discard=unmap"
@@ -120,14 +120,14 @@ class VirtualMachine:
         ]
 
     def cut(self) -> None:
-        """Cut the machine's power; nothing happens when it is down."""
+        """Cuts the machine's power, unless it is down."""
         process = self.process
         if process:
             process.send(signal.SIGKILL)
             wait(lambda: not process.alive, f"end of {self.name}", 10)
 
     def shut_down(self) -> None:
-        """Let the machine end its programs, write what it holds and go down."""
+        """Shuts the machine down: programs end, and data is written."""
         process = self.process
         if process:
             self.ssh.call("systemctl poweroff")
@@ -141,16 +141,16 @@ class VirtualMachine:
     def _variable(self) -> str:
         return f"TIERBENCH_MACHINE={self.folder}"
 
-    def _last_words(self) -> str:
-        said = [
+    def _end_of_console(self) -> str:
+        lines = [
             line
             for file in (self.folder / "qemu.log", self.console)
             if file.exists()
             for line in file.read_text(errors="replace").splitlines()
         ]
-        return "\n".join([f"the end of its console ({self.console}):", *said[-LINES:]])
+        return "\n".join([f"the end of its console ({self.console}):", *lines[-LINES:]])
 
 
 def _escape(path: Path) -> str:
-    """A path in an option of qemu's, where a comma separates."""
+    """Escapes a path for an option of QEMU, where a comma separates."""
     return str(path).replace(",", ",,")

@@ -48,9 +48,11 @@ def run_killed(world: World, data: st.DataObject) -> None:
 
 
 def run_deposed(world: World, data: st.DataObject) -> None:
-    """Runs to the end with leaders that are deposed repeatedly. The pending write of each takes effect after its
-    successor has reconciled several times, but before the end: the last steps of a run take longer than any pending
-    write."""
+    """Runs to the end with leaders that are deposed repeatedly.
+
+    The pending write of each takes effect after its successor has reconciled several times. It is always before the
+    end, because the last steps of a run take longer than any pending write.
+    """
     for _ in range(600):
         if not world.due:
             break

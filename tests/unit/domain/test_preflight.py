@@ -153,7 +153,7 @@ def test_cases_as_fast_as_the_network_have_a_fact() -> None:
     world.run()
     for result in world.results.values():
         (fact,) = (fact for fact in result.status.facts if fact.reason == "NetworkBound")
-        assert "In 3 of 3 trials the throughput was at least 90% of the 80.0 Mbit/s down" in fact.message
+        assert "The network was the limit in 3 of 3 trials: at least 90% of the 80.0 Mbit/s down" in fact.message
     slow = World(benchmark(**ASKED))
     slow.run()
     assert all(fact.reason != "NetworkBound" for result in slow.results.values() for fact in result.status.facts)

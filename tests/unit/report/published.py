@@ -1,7 +1,7 @@
 """The published table of transfer times as BenchmarkResults.
 
-Times and retries are the published ones. Of what else a trial holds, the paper says only that files beyond the memory
-of the edge node came from its disk; the samples here are made so.
+Times and retries are the published ones. Of all other fields, the paper only describes that files beyond the memory of
+the edge node came from its disk. The samples follow that.
 """
 
 import csv

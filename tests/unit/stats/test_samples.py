@@ -72,7 +72,7 @@ def test_an_empty_sample_is_an_error() -> None:
 
 
 def test_the_interval_is_that_of_a_trimmed_mean() -> None:
-    """By hand: Winsorized 4 4 5 6 7 8 8, mean 6, squares 4+4+1+0+1+4+4 = 18; error sqrt(18/20); t(4) = 2.776."""
+    """By hand: Winsorized 4 4 5 6 7 8 8, mean 6, squares 4+4+1+0+1+4+4 = 18. Error sqrt(18/20). t(4) = 2.776."""
     values = [value * 1000 for value in (1, 4, 5, 6, 7, 8, 50)]
     found = summarize_trimmed(values, 1, 1)
     assert found.mean == 6000

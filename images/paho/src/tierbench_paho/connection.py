@@ -98,8 +98,10 @@ class Connection:
         return None if info.rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE else info.mid
 
     def confirm(self, timeout_nanoseconds: int) -> bool:
-        """Whether the broker has taken all that was published, of QoS 0: it answers in its turn, even that a
-        subscription ends which there is not."""
+        """Returns whether the broker has received all published messages of QoS 0.
+
+        It acknowledges an unsubscribe after them, even without a subscription.
+        """
         answered = Event()
         self._client.on_unsubscribe = lambda *_: answered.set()
         self._client.unsubscribe(self._client_id)

@@ -26,8 +26,10 @@ Json = dict[str, Any]
 
 
 class FailureError(Exception):
-    """Why something ended without what was asked for: a word that programs compare, and a message for a person; and of
-    several cases that are measured which one, if it is only one's."""
+    """A failure, with a reason that programs compare and a message for a person.
+
+    `case` is the number of the failed case, or 0 if the failure is not that of one case.
+    """
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(f"{reason}: {message}")

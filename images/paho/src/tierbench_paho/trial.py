@@ -1,9 +1,9 @@
-"""One trial: connect, subscribe, meet the other parts, load, drain, meet again, disconnect; and what it was.
+"""Runs one trial: connect, subscribe, wait for the other parts, load, drain, wait again, disconnect.
 
-Connections that are kept are made for the first trial, and disconnected after the last.
+Connections that are kept are established for the first trial, and closed after the last.
 
-What the load costs, here and at the broker, and how long it takes are of the same window: from when all parts are
-connected to when all have drained.
+Cost and duration of the load, here and at the broker, have the same window. It starts when all parts are connected, and
+ends when all have drained.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from .watch import Watch
 
 
 def run_trial(kept: Kept, name: str) -> Json:
-    """Runs the trial with a name (its number, or w1 … for warm-ups), and says what it was.
+    """Runs the trial with a name (its number, or w1 … for warm-ups), and returns its line.
 
     Raises:
         FailureError: the other parts did not come, or the agent does not answer.

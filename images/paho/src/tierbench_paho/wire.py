@@ -1,8 +1,8 @@
 """Bytes and packets on the wire, from what the kernel knows of a TCP connection.
 
-Of each segment count 14 bytes of Ethernet, the IP header (20 or 40), the TCP header with its options, and the data;
-what is sent again counts again. Checksum, preamble and gap of Ethernet do not. A packet is a segment, be it one that
-connects, acknowledges only, or is sent again.
+Each segment counts with 14 bytes of Ethernet, the IP header (20 or 40), the TCP header with its options, and the data.
+Retransmissions count again. Checksum, preamble and gap of Ethernet do not count. Every segment is a packet, also one
+that connects, only acknowledges, or is a retransmission.
 """
 
 import socket

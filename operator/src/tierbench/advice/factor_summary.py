@@ -94,8 +94,7 @@ def factor_statements(summaries: Iterable[FactorSummary]) -> list[str]:
 def effect_statement(effect: Effect) -> str:
     """Returns an effect as a sentence.
 
-    For example: "TLSv1.3 lowers throughput by 12% (95% CI 10–14%) compared with TLS None at 1 kB, and they are equal
-    within 5% from 1 MB on."
+    For example: "TLSv1.3 lowers throughput by 12% (95% CI 10–14%) compared with TLS None at 1 kB."
     """
     groups = sorted(_groups(effect), key=lambda group: group[0].relation not in SIGNIFICANT)
     first, *others = groups

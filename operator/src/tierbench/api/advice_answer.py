@@ -19,7 +19,7 @@ Alternative = Annotated[str, Field(max_length=512)]
 
 
 class Verdict(StrEnum):
-    """What is known of an alternative."""
+    """The verdict on an alternative."""
 
     BEST = "Best"
     EQUAL = "Equal"
@@ -30,7 +30,7 @@ class Verdict(StrEnum):
 
 
 class Confidence(StrEnum):
-    """How reliable the verdict Best is."""
+    """The reliability of the verdict Best."""
 
     HIGH = "High"
     MODERATE = "Moderate"
@@ -89,7 +89,7 @@ class RankedAlternative(Model):
 
 
 class LevelCrossover(Model):
-    """Where, along a factor, another alternative takes the lead."""
+    """A change of the leader between two levels of a factor."""
 
     factor: str = Field(max_length=63, description="Name of the factor.")
     held: dict[str, Level] = Field(
@@ -137,7 +137,7 @@ class NodeAffinity(Model):
 
 
 class EffectVerdict(StrEnum):
-    """What is known of an effect."""
+    """The verdict on an effect."""
 
     BETTER = "Better"
     AHEAD = "Ahead"
@@ -179,7 +179,7 @@ class FactorEffect(Model):
 
 
 class KneeCourse(StrEnum):
-    """How a rate changes beyond the knee."""
+    """The change of a rate beyond the knee."""
 
     GROWS = "Grows"
     FALLS = "Falls"
@@ -228,8 +228,9 @@ class PlacementAdviceStatus(Model):
     expected_loss: str = Field(
         default="",
         max_length=32,
-        description="What you lose on average if you follow the advice, as a share: how far the alternative with the "
-        "best value is expected to be behind the best one. It is set even if none is shown to be the best.",
+        description="What you lose on average if you follow the advice, as a share. It is the expected distance of "
+        "the alternative with the best value from the best one. It is set even if none is shown to be the "
+        "best.",
     )
     confidence: Confidence = Field(
         default=Confidence.NONE,

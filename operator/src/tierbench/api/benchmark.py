@@ -39,7 +39,7 @@ EMPTY_LIST: Final = "[]"
 
 @dataclass(frozen=True, kw_only=True)
 class PolicySubject:
-    """What a spec asks for that an administrator can refuse.
+    """The properties of a spec that an administrator can refuse.
 
     `addresses` are those of external servers. `plain_secrets` are Secrets of the user that would be sent to external
     servers without encryption.
@@ -258,7 +258,7 @@ class CurrentCase(Model):
 
 
 class CaseCounts(Model):
-    """How many cases of the run are in which state."""
+    """The number of cases of the run in each state."""
 
     total: int = Field(default=0, description="Cases of the run.")
     ended: int = Field(default=0, description="Cases that were measured or failed.")
@@ -267,7 +267,7 @@ class CaseCounts(Model):
 
 
 class BenchmarkStatus(OpenModel):
-    """What the operator has observed and done."""
+    """The status that the operator writes."""
 
     observed_generation: int = Field(default=0, description="The metadata.generation that this status is about.")
     phase: Phase = Field(default=Phase.PENDING, description="The state of the benchmark in one word.")
@@ -275,17 +275,20 @@ class BenchmarkStatus(OpenModel):
     remaining_seconds: int | None = Field(
         default=None, description="Estimate of the remaining time. Absent until a trial has ended."
     )
-    cases: CaseCounts = Field(default=CaseCounts(), description="How many cases of the run are in which state.")
+    cases: CaseCounts = Field(default=CaseCounts(), description="The number of cases of the run in each state.")
     current: CurrentCase | None = Field(default=None, description="The case that is being measured.")
     run: RunStatus | None = Field(default=None, description="The current or the last run.")
     next_run_time: Time | None = Field(default=None, description="When the schedule starts the next run.")
     best: str = Field(
         default="",
         max_length=32,
-        description="What is best according to the newest complete run: a node class or a setting. Otherwise `equal`, "
-        "`inconclusive`, or `depends`; `answer` then says on what. Empty if only one alternative was measured.",
+        description="The node class or setting that is best in the newest complete run. Otherwise `equal`, "
+        "`inconclusive`, or `depends`, which `answer` explains. Empty if only one alternative was "
+        "measured.",
     )
-    answer: str = Field(default="", max_length=1024, description="What the newest complete run shows, as a sentence.")
+    answer: str = Field(
+        default="", max_length=1024, description="The answer of the newest complete run, as a sentence."
+    )
     conditions: Conditions = ()
 
 

@@ -72,7 +72,7 @@ class Computer(Model):
 
 
 class ClientSample(Model):
-    """What a trial cost the client."""
+    """The cost of a trial for the client."""
 
     cpu_nanoseconds: Nanoseconds = Field(default=0, description="User and system time of the engine's process.")
     cpu_limit_millicores: Count | None = Field(
@@ -83,14 +83,16 @@ class ClientSample(Model):
     tuning: str | None = Field(
         default=None,
         max_length=63,
-        description="What the engine was tuned for. It is the same in all cases of a benchmark.",
+        description="The tuning of the engine. It is the same in all cases of a benchmark.",
     )
     computer: Computer | None = Field(default=None, description="State of the client's computer.")
 
 
 class ServerSample(Model):
-    """What the agent next to the server sampled during a trial. Fields that the node's kernel does not report are
-    absent."""
+    """The samples of the agent next to the server during a trial.
+
+    Fields that the node's kernel does not report are absent.
+    """
 
     resident_before_parts_per_million: PartsPerMillion | None = Field(
         default=None, description="Share of the served file that was in the page cache at the start of the trial."
@@ -127,8 +129,9 @@ class ServerSample(Model):
     )
     memory_available_bytes: Count | None = Field(
         default=None,
-        description="Memory that the page cache could use at the start of the trial: the available memory of the node, "
-        "or the limit of the agent's container, which pages are charged to, if that is less.",
+        description="Memory that the page cache could use at the start of the trial. It is the available memory of "
+        "the node, or the limit of the agent's container if that is less, because pages are charged to "
+        "it.",
     )
     computer: Computer | None = Field(default=None, description="State of the server's computer.")
 
@@ -174,7 +177,7 @@ class Distributions(Model):
 
 
 class PairShares(Model):
-    """What each pair of publisher and subscriber got, in the order of their numbers."""
+    """The messages of each pair of publisher and subscriber, in the order of their numbers."""
 
     received: tuple[Count, ...] = Field(
         default=(), max_length=256, description="Messages that the pair's subscriber received."
@@ -201,13 +204,13 @@ class TrialFields(Model):
     failure: Failure | None = Field(default=None, description="Why the trial failed.")
     start_time: Time = Field(description="When the trial started, by the client's clock.")
     duration_nanoseconds: Nanoseconds = Field(
-        description="Duration of the trial. File transfer: from the start of the first connection to the last byte of "
-        "the slowest download, including stalls, waits and retries, without the name lookup. Broker: from the start of "
-        "the load to the last received message, or the last acknowledged one without subscribers. Network: how long "
-        "the sender sent."
+        description="Duration of the trial. File transfer: from the start of the first connection, after the name "
+        "lookup, to the last byte of the slowest download, including stalls and retries. Broker: from the start of "
+        "the load to the last received message, or the last acknowledged one without subscribers. Network: the "
+        "time for which the sender sent."
     )
-    client: ClientSample = Field(default=ClientSample(), description="What the trial cost the client.")
-    server: ServerSample | None = Field(default=None, description="What the agent next to the server sampled.")
+    client: ClientSample = Field(default=ClientSample(), description="The cost of the trial for the client.")
+    server: ServerSample | None = Field(default=None, description="The samples of the agent next to the server.")
     transfer: Transfer | None = Field(default=None, description="File transfer: the downloads.")
     exchange: Exchange | None = Field(default=None, description="Broker: the messages of publishers and subscribers.")
     network: Network | None = Field(default=None, description="Network: the traffic.")
@@ -216,7 +219,7 @@ class TrialFields(Model):
 class Trace(Model):
     """TCP over time at one sender: a JSON list per metric of each connection, compressed with gzip, in base64."""
 
-    side: Literal["Client", "Server"] = Field(description="Which sender was sampled.")
+    side: Literal["Client", "Server"] = Field(description="The sender that was sampled.")
     client: int = Field(
         default=0, ge=0, le=15, description="Number of the client, counted from 0, if there are several."
     )
@@ -230,7 +233,7 @@ class TrialLine(TrialFields):
     record: Literal["Trial"]
     case: CaseNumber
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
-    pair_shares: PairShares | None = Field(default=None, description="Broker: what each pair got.")
+    pair_shares: PairShares | None = Field(default=None, description="Broker: the messages of each pair.")
     traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, if it was traced.")
 
 

@@ -64,11 +64,11 @@ class ExchangeErrors(Model):
     disconnected: Count = Field(default=0, alias="Disconnected", description="Connections that broke.")
     refused: Count = Field(default=0, alias="Refused", description="Operations that the broker refused.")
     timed_out: Count = Field(default=0, alias="TimedOut", description="Acknowledgements that did not arrive in time.")
-    corrupt: Count = Field(default=0, alias="Corrupt", description="Messages whose content is not what was sent.")
+    corrupt: Count = Field(default=0, alias="Corrupt", description="Messages whose content differs from what was sent.")
 
 
 class Exchange(Model):
-    """What the publishers and subscribers of one trial did, all pairs together. sent = received + lost.
+    """The work of the publishers and subscribers of one trial, all pairs together. sent = received + lost.
 
     Without subscribers, the fields about receiving are absent.
     """
@@ -123,8 +123,8 @@ class Exchange(Model):
     wire_sent_bytes: Count = Field(
         default=0,
         description="Bytes that the clients' connections sent, with the headers of Ethernet, IP and TCP, TLS and "
-        "retransmissions. They count from the first SYN to the last acknowledgement before the close, and for kept "
-        "connections from the start to the end of the trial.",
+        "retransmissions. They count from the first SYN to the last acknowledgement before the close. For "
+        "kept connections they count from the start to the end of the trial.",
     )
     wire_received_bytes: Count = Field(
         default=0, description="Bytes that these connections received, counted in the same way."
@@ -143,8 +143,8 @@ class Exchange(Model):
     setup_bytes: Count | None = Field(
         default=None,
         description="Bytes on the wire in both directions from the first SYN until all connections were ready for "
-        "messages: TCP, TLS, the login of the protocol, and subscriptions. Absent in a trial that uses the connections "
-        "of an earlier one.",
+        "messages. They include TCP, TLS, the login of the protocol, and subscriptions. Absent in a trial "
+        "that uses the connections of an earlier one.",
     )
     setup_packets: Count | None = Field(default=None, description="TCP segments of the connection setup.")
     load_bytes: Count = Field(
@@ -156,8 +156,8 @@ class Exchange(Model):
     tcp_retransmits: Count = Field(default=0, description="TCP segments that the clients' connections retransmitted.")
     connect_nanoseconds: Nanoseconds | None = Field(
         default=None,
-        description="Time from the start of the TCP connection until the broker accepts it, without TLS; mean of the "
-        "connections.",
+        description="Time from the start of the TCP connection until the broker accepts it, without TLS, as the mean "
+        "of the connections.",
     )
     tls_nanoseconds: Nanoseconds | None = Field(
         default=None, description="Time of the TLS handshake, mean of the connections."
@@ -224,7 +224,7 @@ class Echoes(Model):
 
 
 class ClientShare(Model):
-    """What one of several clients that measured at the same time got."""
+    """The share of one of several clients that measured at the same time."""
 
     client: int = Field(ge=0, le=15, description="Number of the client, counted from 0.")
     bits_per_second: Count = Field(
@@ -247,7 +247,7 @@ class Network(Model):
     shares: tuple[ClientShare, ...] = Field(
         default=(),
         max_length=16,
-        description="For several clients together: what each one got. Clients do not print it.",
+        description="For several clients together: the share of each one. Clients do not print it.",
     )
     overlap_parts_per_million: PartsPerMillion | None = Field(
         default=None, description="For several clients together: share of the longest load in which all clients sent."
@@ -263,7 +263,7 @@ class EchoSpread(Echoes):
 
 
 class TcpRate(Model):
-    """What one TCP connection carried in one direction."""
+    """The traffic of one TCP connection in one direction."""
 
     bits_per_second: Count = Field(description="Payload that the receiver got, per second.")
     retransmits: Count = Field(default=0, description="TCP segments that the sender retransmitted.")

@@ -67,7 +67,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Kind:
-    """How the API server serves a kind: its names, scope and columns."""
+    """The names, scope and columns of a kind in the API server."""
 
     kind: str
     short_names: tuple[str, ...]
@@ -230,8 +230,8 @@ ImageName = Annotated[
     text(
         LONGEST_IMAGE_NAME,
         IMAGE_NAME_PATTERN,
-        "is not the name of an image: write letters and digits with dots or hyphens between them, and not a number "
-        "alone, as in 1.19.6 or debian",
+        "is not the name of an image: write letters and digits with dots or hyphens between them, but no number, as in "
+        "1.19.6 or debian",
     ),
 ]
 ImageNames = Annotated[

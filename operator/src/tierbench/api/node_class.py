@@ -21,7 +21,7 @@ LabelValue = Annotated[
 
 
 class SelectorOperator(StrEnum):
-    """How a label is compared."""
+    """The comparison of a label."""
 
     IN = "In"
     NOT_IN = "NotIn"
@@ -61,14 +61,14 @@ class NodeSelector(Model):
 
 
 class TolerationOperator(StrEnum):
-    """How the value of a taint is compared."""
+    """The comparison of the value of a taint."""
 
     EQUAL = "Equal"
     EXISTS = "Exists"
 
 
 class TaintEffect(StrEnum):
-    """What a taint does to pods that do not tolerate it."""
+    """The effect of a taint on pods that do not tolerate it."""
 
     NO_SCHEDULE = "NoSchedule"
     PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -110,7 +110,7 @@ FreeText = Annotated[
 
 
 class NodeClassSpec(Model):
-    """The nodes of a class, and what Kubernetes cannot know about them."""
+    """The nodes of a class, and their properties that Kubernetes does not know."""
 
     node_selector: NodeSelector = Field(
         description="Selects the nodes of the class by their labels.",

@@ -17,8 +17,10 @@ _SET: Final[dict[str, JsonValue]] = {"x-kubernetes-list-type": "set"}
 
 
 class Dimension(StrEnum):
-    """What an advice can choose. Sizes, contents and rates belong to the workload, and the client chooses its own
-    settings."""
+    """Dimensions that an advice can choose.
+
+    Sizes, contents and rates belong to the workload, and the client chooses its own settings.
+    """
 
     NODE_CLASS = "nodeClass"
     BROKER = "broker"
@@ -73,12 +75,15 @@ class WeightedSize(Model):
 
     size: Size
     weight: int = Field(
-        default=1, ge=1, le=1000000, description="How often this size is requested, relative to the others."
+        default=1, ge=1, le=1000000, description="The frequency of requests for this size, relative to the others."
     )
 
 
 class WorkloadProfile(Model):
-    """What the service will have to do. Each level must have been measured: the advice does not interpolate."""
+    """The work that the service will have to do.
+
+    Each level must have been measured, because the advice does not interpolate.
+    """
 
     file_sizes: tuple[WeightedSize, ...] = Field(
         default=(), max_length=MOST_SIZES, description="File transfers: the sizes of the files."
@@ -89,7 +94,7 @@ class WorkloadProfile(Model):
         default=None,
         ge=1,
         le=10**7,
-        description="Brokers: messages per second and publisher, as the pacing in the results says.",
+        description="Brokers: messages per second and publisher, as in the pacing of the results.",
     )
     levels: dict[str, Level] = Field(
         default={},
@@ -111,7 +116,7 @@ class BenchmarkSelector(Model):
 
 
 class AdviceConstraints(Constraints):
-    """What an alternative must meet at each level of the workload. Otherwise it is Infeasible."""
+    """Limits that an alternative must meet at each level of the workload. Otherwise it is Infeasible."""
 
     architectures: tuple[Annotated[str, Field(min_length=1, max_length=32)], ...] = Field(
         default=(),
@@ -145,7 +150,7 @@ _EITHER = Rule(
 
 
 class PlacementAdviceSpec(Model):
-    """The question."""
+    """The question of an advice."""
 
     choose: tuple[Dimension, ...] = Field(
         default=(Dimension.NODE_CLASS,),
@@ -158,13 +163,13 @@ class PlacementAdviceSpec(Model):
     )
 
     benchmarks: BenchmarkSelector = Field(
-        default=BenchmarkSelector(), description="Which results count. The default is all."
+        default=BenchmarkSelector(), description="The results that count. The default is all."
     )
     client_class: ClassName = Field(description="Name of the node class that will use the service.")
     workload: WorkloadProfile | None = Field(
         default=None,
         json_schema_extra=rules(_ONE_WORKLOAD, _SOME_WORKLOAD),
-        description="What the service will have to do. Without it, every measured level has equal weight.",
+        description="The work that the service will have to do. Without it, every measured level has equal weight.",
     )
     objective: Objective | None = Field(
         default=None,
@@ -172,7 +177,9 @@ class PlacementAdviceSpec(Model):
         description="The quantity by which alternatives are ranked. The default is MeanTime with a workload, and "
         "Throughput without one.",
     )
-    constraints: AdviceConstraints = Field(default=AdviceConstraints(), description="What an alternative must meet.")
+    constraints: AdviceConstraints = Field(
+        default=AdviceConstraints(), description="The limits that an alternative must meet."
+    )
     smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
         default="5%",
         description="The smallest difference that matters, as in 5%. Alternatives that differ by less are equal, and "
@@ -196,8 +203,8 @@ class PlacementAdvice(Resource):
             Column("Answer", ".status.answer", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="PlacementAdvice says from results on which node class, or with which settings, a service should "
-        "run, from which level on another choice is better, and how certain that is.",
+        description="PlacementAdvice derives from results the node class or the settings that a service should use. "
+        "It names the level from which another choice is better, and how certain the answer is.",
     )
 
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_EITHER,)

@@ -61,7 +61,10 @@ _WILDCARD: Final = "*.example.com matches every name that ends with .example.com
 
 
 class Policy(BaseModel):
-    """What benchmarks can ask for. The operator checks each run, and deploys nothing of one that asks for more."""
+    """The properties that benchmarks can ask for: the chart value `policy`.
+
+    The operator checks each run, and deploys nothing if it asks for more.
+    """
 
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="forbid")
 
@@ -82,8 +85,8 @@ class Policy(BaseModel):
         default=(HOST_STORAGE,),
         max_length=16,
         json_schema_extra={"uniqueItems": True},
-        description="Directories of nodes that a hostPath can be, or be below. Links in a path below these are not "
-        "followed. Files are in a directory _tierbench of their own.",
+        description="Directories of nodes that a hostPath can name, with their subdirectories. Links below them are "
+        "not followed. Files are in a directory _tierbench of their own.",
     )
     refused_networks: tuple[Cidr, ...] = Field(
         default=("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10"),
@@ -190,26 +193,31 @@ def _ip(address: str) -> IPv4Address | IPv6Address | None:
 
 
 class Quotas(Model):
-    """How much a benchmark can use: the chart value `limits`. Beyond it, a case or a benchmark fails with a reason."""
+    """The resources that a benchmark can use: the chart value `limits`.
+
+    Beyond it, a case or a benchmark fails with a reason.
+    """
 
     model_config = ConfigDict(extra="forbid")
 
     lease_seconds: int = Field(
         default=14 * 24 * 3600,
         ge=600,
-        description="How long a run can hold its nodes without a break. After that its client is stopped, the "
-        "remaining cases end with what was measured, and the nodes are released.",
+        description="Maximum time for which a run can hold its nodes without a break. After that its client is "
+        "stopped, the remaining cases end with what was measured, and the nodes are released.",
     )
     benchmarks_at_once: int = Field(
         default=100,
         ge=1,
-        description="How many benchmarks of a namespace can hold nodes at the same time. Others wait in the queue.",
+        description="Maximum number of benchmarks of a namespace that can hold nodes at the same time. Others wait in "
+        "the queue.",
     )
     cases: int = Field(
         default=MAXIMUM_CASES,
         ge=1,
         le=MAXIMUM_CASES,
-        description="How many cases a run can have. A benchmark that asks for more fails before anything is deployed.",
+        description="Maximum number of cases of a run. A benchmark that asks for more fails before anything is "
+        "deployed.",
     )
     history: int = Field(
         default=MAXIMUM_HISTORY,
@@ -219,8 +227,8 @@ class Quotas(Model):
     )
     result_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="256Mi",
-        description="Space in etcd for the results and traces of all runs of a benchmark. Cases beyond it fail; what "
-        "was measured is kept.",
+        description="Space in etcd for the results and traces of all runs of a benchmark. Cases beyond it fail, and "
+        "measured results are kept.",
     )
     stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="512Mi",
@@ -229,8 +237,8 @@ class Quotas(Model):
     )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
         default="",
-        description="How much of a node's disk stays free when files are prepared there. If empty, 5% of the disk or "
-        "256Mi, whichever is less.",
+        description="Space of a node's disk that stays free when files are prepared there. If empty, 5% of the disk "
+        "or 256Mi, whichever is less.",
     )
 
     @property

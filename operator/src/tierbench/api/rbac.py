@@ -14,7 +14,7 @@ from tierbench.kinds.registry import BENCHMARKS, kinds
 
 
 class Scope(StrEnum):
-    """Where a permission applies."""
+    """The scope of a permission."""
 
     CLUSTER = "Cluster"
     NAMESPACED = "Namespaced"

@@ -51,7 +51,7 @@ class NodeFacts(Model):
 
 
 class ServiceFacts(Model):
-    """How the service under test was set up."""
+    """The setup of the service under test."""
 
     name: str = Field(max_length=63, description="Name of the service in the benchmark.")
     image: str = Field(
@@ -110,7 +110,7 @@ class ResultSpec(Model):
         description="The network between the nodes of the server and each client, as the preflight measured it before "
         "the first case.",
     )
-    service: ServiceFacts | None = Field(default=None, description="How the service was set up, if that can be chosen.")
+    service: ServiceFacts | None = Field(default=None, description="The setup of the service, if it can be chosen.")
     alternation: Alternation | None = Field(
         default=None, description="The cases whose trials alternated with those of this one."
     )
@@ -203,7 +203,8 @@ class Counts(Model):
     messages: MessageCounts | None = Field(default=None, description="Broker: counts of messages.")
     interruptions: Count = Field(
         default=0,
-        description="How often the client was lost during the case, and a new one continued with the next trial.",
+        description="Number of times that the client was lost during the case, and a new one continued with the next "
+        "trial.",
     )
 
 
@@ -218,9 +219,7 @@ class Missing(Model):
     """Trials that were planned and did not run."""
 
     trials: int = Field(ge=1, description="Number of these trials.")
-    reason: Reason = Field(
-        description="Why they did not run, as one CamelCase word. TimedOut if slow ones were cut off."
-    )
+    reason: Reason = Field(description="The reason, as one CamelCase word. TimedOut if slow ones were cut off.")
     message: str = Field(max_length=512, description="Details for a person.")
 
 
@@ -240,7 +239,7 @@ class ResultTrial(TrialFields, OpenModel):
     """A trial in a result."""
 
     attempt: int = Field(
-        default=1, ge=1, description="Which client of the case in its pass ran the trial, counted from 1."
+        default=1, ge=1, description="The client of the case in its pass that ran the trial, counted from 1."
     )
     round_trip: Spread | None = Field(
         default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."
@@ -254,7 +253,7 @@ class ResultTrial(TrialFields, OpenModel):
 
 
 class ResultStatus(OpenModel):
-    """What was measured. It cannot change after the phase is Measured or Failed."""
+    """The measurements. They cannot change after the phase is Measured or Failed."""
 
     phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")
     reason: str = Field(default="", max_length=63, description="Why the case failed, as one CamelCase word.")
@@ -263,7 +262,7 @@ class ResultStatus(OpenModel):
     trials: tuple[ResultTrial, ...] = Field(
         default=(), max_length=35, description="All trials by number, including warm-up trials."
     )
-    missing: Missing | None = Field(default=None, description="What did not run, if the case ended early.")
+    missing: Missing | None = Field(default=None, description="The trials that did not run, if the case ended early.")
     counts: Counts = Field(default=Counts(), description="Events over all counted trials.")
     statistics: dict[str, Statistic] = Field(
         default_factory=dict,
@@ -279,7 +278,7 @@ class ResultStatus(OpenModel):
         default=Distributions(), description="Distributions, merged over the good trials."
     )
     pair_shares: PairShares | None = Field(
-        default=None, description="Broker: what each pair got, summed over the good trials."
+        default=None, description="Broker: the messages of each pair, summed over the good trials."
     )
     valid: bool | None = Field(
         default=None, description="Whether nothing is known that may have distorted the numbers."
@@ -309,7 +308,7 @@ _FIXED = Rule("self == oldSelf", "the spec of a result cannot be changed: it say
 
 
 class BenchmarkResult(Resource):
-    """What one case of one run measured."""
+    """The measurements of one case of one run."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkResult",
@@ -329,7 +328,8 @@ class BenchmarkResult(Resource):
             Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="BenchmarkResult is what one case of one run measured: every trial, and the statistics over them.",
+        description="BenchmarkResult contains the measurements of one case of one run: every trial, and the "
+        "statistics over them.",
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (_SEALED,)
@@ -355,7 +355,7 @@ class TraceSpec(Model):
 
 
 class TraceStatus(Model):
-    """What was sampled."""
+    """The samples."""
 
     trials: int = Field(default=0, ge=0, description="Number of trials with a trace.")
     left_out: int = Field(default=0, ge=0, description="Number of trials whose traces did not fit into 256 KiB.")
@@ -374,8 +374,8 @@ class BenchmarkTrace(Resource):
             Column("Trials", ".status.trials", "integer"),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="BenchmarkTrace is TCP over time in the trials of one case, up to 256 KiB. The result of the same "
-        "name has the measurements. Reports read it, and nothing watches it.",
+        description="BenchmarkTrace contains TCP over time in the trials of one case, up to 256 KiB. The result of "
+        "the same name has the measurements. Only reports read it.",
     )
 
     spec: TraceSpec

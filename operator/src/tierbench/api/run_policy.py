@@ -65,7 +65,7 @@ def trials_of_passes(trials: int, passes: int) -> tuple[range, ...]:
 
 
 class Timeouts(Model):
-    """How long a step can take before its cases fail."""
+    """The time that a step can take before its cases fail."""
 
     scheduling_seconds: int = Field(
         default=60, ge=5, le=3600, description="Time to find nodes of a class, and to schedule a pod."
@@ -74,8 +74,8 @@ class Timeouts(Model):
         default=120,
         ge=5,
         le=3600,
-        description="How long a node in use can be NotReady, as after an outage of the API server, before its cases "
-        "fail.",
+        description="Time for which a node in use can be NotReady, as after an outage of the API server, before its "
+        "cases fail.",
     )
     server_ready_seconds: int = Field(
         default=1800,
@@ -110,27 +110,27 @@ Warmup = Annotated[
 class Ping(Model):
     """Echo requests before the load of each trial, while the network is idle."""
 
-    count: int = Field(default=10, ge=0, le=1000, description="Number of requests; 0 for none.")
+    count: int = Field(default=10, ge=0, le=1000, description="Number of requests. 0 means none.")
     interval_milliseconds: int = Field(default=200, ge=2, le=60000, description="Time between two requests.")
     size: int = Field(default=56, ge=16, le=65000, description="Bytes of payload per request, as ping counts them.")
 
 
 class Preflight(Model):
-    """How the network between two nodes is measured before the first case."""
+    """The measurement of the network between two nodes before the first case."""
 
-    duration_seconds: int = Field(default=3, ge=1, le=60, description="How long TCP sends in each direction.")
+    duration_seconds: int = Field(default=3, ge=1, le=60, description="Duration of the load of TCP in each direction.")
     ping: Ping = Field(default=Ping(), description="Echo requests before the load.")
 
 
 class TrimBy(StrEnum):
-    """Whose lowest and highest trials are left out."""
+    """The scope of the trials that are left out."""
 
     TOTAL = "Total"
     CLIENT = "Client"
 
 
 class Trim(Model):
-    """How many good trials of a case are left out of its statistics, by the main quantity of the kind."""
+    """The number of good trials of a case that are left out of its statistics, by the main quantity of the kind."""
 
     lowest: int = Field(default=0, ge=0, le=10, description="Number of lowest trials to leave out.")
     highest: int = Field(default=0, ge=0, le=10, description="Number of highest trials to leave out.")
@@ -142,13 +142,13 @@ class Trim(Model):
 
 
 class Refine(Model):
-    """How closely a run measures where another server class takes the lead."""
+    """The precision with which a run measures where another server class takes the lead."""
 
     within_percent: int = Field(
         default=25,
         ge=1,
         le=1000,
-        description="Measures the middle of two sizes that differ by more than this.",
+        description="The difference of two sizes above which the middle is measured.",
     )
     maximum_cases: int = Field(
         default=MAXIMUM_REFINED // 2,
@@ -199,7 +199,7 @@ class RunPolicy(Model):
     )
     schedule: Annotated[str, Field(min_length=9, max_length=128, json_schema_extra=rules(_SCHEDULE))] | None = Field(
         default=None,
-        description="Starts further runs, in cron's five fields; the first run starts at once. A time during a run is "
+        description="Starts further runs, in cron's five fields. The first run starts at once. A time during a run is "
         "skipped. If the operator misses several times, it makes up for one.",
     )
     time_zone: Annotated[str, Field(min_length=1, max_length=64, json_schema_extra=rules(_TIME_ZONE))] | None = Field(
@@ -218,7 +218,8 @@ class RunPolicy(Model):
         default=5,
         ge=0,
         le=1000,
-        description="How much worse a run can be than the one it is compared with before the benchmark is Regressed.",
+        description="The difference by which a run can be worse than the one it is compared with before the benchmark "
+        "is Regressed.",
     )
     constraints: Constraints = Field(
         default=Constraints(),

@@ -66,9 +66,9 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="read a file instead of a cluster (- for standard input): the output of `kubectl get results -o json` or "
-        "-o yaml (`kubectl get ftb,results` adds the specs of benchmarks), or a .csv file that `export` wrote; repeat "
-        "it for further files",
+        help="read a file instead of a cluster, or standard input (-). It is a .csv file that `export` wrote, or the "
+        "output of `kubectl get results` with -o json or -o yaml. With `kubectl get ftb,results` it has the specs of "
+        "benchmarks, too. Can be repeated",
     )
 
 
@@ -80,8 +80,8 @@ def add_published_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="show published numbers from this file, such as those of a paper, next to your cases; verdicts do not "
-        "use them; repeat it for further files",
+        help="show published numbers from this file, such as those of a paper, next to your cases. Verdicts do not "
+        "use them. Can be repeated",
     )
 
 

@@ -44,13 +44,13 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "advise": Command(
         "tierbench.cli.advise:add_advise",
-        "Recommend a node class or settings for a service. Exit code 0: there is a best one, 1: no winner is shown, "
+        "Recommend a node class or settings for a service. Exit code 0: there is a best one. 1: no winner is shown. "
         "2: there are no usable results.",
     ),
     "compare": Command(
         "tierbench.cli.compare:add_compare",
         "Compare two runs, benchmarks, node classes or settings in all cases that both measured. Exit code 0: B is not "
-        "shown to be worse in any case, 1: B is worse in some case, 2: there is nothing to compare.",
+        "shown to be worse in any case. 1: B is worse in some case. 2: there is nothing to compare.",
     ),
     "report": Command(
         "tierbench.cli.files:add_report",

@@ -53,8 +53,8 @@ async def _propose(cluster: Cluster) -> tuple[Proposal, str]:
     if nodes is None:
         proposal = propose_from_classes(await cluster.class_names())
         problem = (
-            "you may list neither nodes nor node classes, or there are no classes: ask an administrator to run "
-            "`kubectl tierbench init`, or to grant `list` on nodes"
+            "you may list neither nodes nor node classes, or there are no classes. An administrator can run "
+            "`kubectl tierbench init`, or grant `list` on nodes"
         )
     else:
         proposal = propose(nodes)

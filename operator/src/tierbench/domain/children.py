@@ -52,8 +52,10 @@ class ControllerRefManager:
         self._results: dict[str, tuple[Raw, BenchmarkResult]] = {}
 
     def claim(self, listed: Mapping[str, Iterable[Raw]], known_results: Iterable[ResultMetadata] = ()) -> Children:
-        """Returns the owned objects among those that have the labels of the benchmark, given by kind, and among
-        `known_results`, which refer to the benchmark by name."""
+        """Returns the objects that the benchmark owns.
+
+        `listed` has objects with the labels of the benchmark, by kind. `known_results` refer to it by name.
+        """
         claim = _Claim(self._owner, self._jobs)
         jobs = claim.views("Job", listed, job_view)
         self._jobs |= {claim.uids["Job", job.name] for job in jobs}

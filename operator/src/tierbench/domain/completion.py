@@ -65,8 +65,10 @@ def reject_run(run: Run) -> Decision | None:
 
 
 def abort_run(run: Run) -> Decision | None:
-    """Fails a run of which the API server accepts a result neither as measured nor as failed: it would accept no other
-    result of the run either."""
+    """Fails a run if the API server accepts one of its results neither as measured nor as failed.
+
+    It would not accept the other results of the run either.
+    """
     rejected = [name for name in run.observed.permanently_rejected if name in map(run.result_name, run.cases)]
     if not rejected:
         return None

@@ -70,14 +70,14 @@ class ClusterState:
 class Observed(ClusterState):
     """One benchmark, the objects that it owns, and everything that it depends on.
 
-    `results` are those of the current run, or of the last one; `earlier` are those of other runs, or None unless the
-    last decision asked for them. `known_results` is the metadata of all results. `unowned` names objects that have the
-    labels of the benchmark and another owner. `last_orphaned_run` is the newest run of which results without an owner
-    exist. `stored_bytes` is the size of the results and traces of all benchmarks; `deletable_runs` are the runs of the
-    namespace that can be deleted if that is too much, the largest first. `rejected_create` is the last failed create;
-    `rejected_pods` maps Jobs whose pods the API server rejects; `rejected_results` maps results that it rejects to its
-    message, of which the `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results that
-    this version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
+    `results` are those of the current or last run. `earlier` are those of other runs, or None unless the last decision
+    asked for them. `known_results` is the metadata of all results. `unowned` names objects that have the labels of the
+    benchmark and another owner. `last_orphaned_run` is the newest run of which results without an owner exist.
+    `stored_bytes` is the size of the results and traces of all benchmarks. `deletable_runs` are the runs of the
+    namespace that can be deleted if that is too much, the largest first. `rejected_create` is the last failed create.
+    `rejected_pods` maps Jobs whose pods the API server rejects. `rejected_results` maps results that it rejects to its
+    message. The `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results that this
+    version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
     """
 
     benchmark: Benchmark

@@ -101,8 +101,10 @@ def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
 
 
 def remaining_seconds(run: Run) -> int | None:
-    """Returns an estimate of the seconds left: the time of the trials so far, by weight, applied to the missing trials,
-    plus the start of one client per block. Returns None before the first trial."""
+    """Returns an estimate of the seconds left, or None before the first trial.
+
+    Each missing trial takes as long as the trials so far, by weight. Each block adds the start of one client.
+    """
     spent = weight = left = 0.0
     for case in run.cases:
         result, of_trial = run.result(case), run.observed.workload.weight(case) / run.spec.repetitions

@@ -14,12 +14,12 @@ from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
 
 UNREADABLE_ACCOUNT: Final = (
-    "you may not read all of the Secrets [%s], which would be sent to external brokers: name your own, or ask an "
-    "administrator for the right to get them"
+    "you may not read all of the Secrets [%s], which external brokers would get: name others, or ask an "
+    "administrator for permission to get them"
 )
 UNREADABLE_CONFIG_MAP: Final = (
-    "you may not read all of the ConfigMaps [%s], whose messages would be sent: name your own, or ask an "
-    "administrator for the right to get them"
+    "you may not read all of the ConfigMaps [%s], whose messages would be sent: name others, or ask an "
+    "administrator for permission to get them"
 )
 
 

@@ -89,7 +89,7 @@ class Measures:
 
     Of `main` and `time`, the first one that a result has is used. `times` maps each rate to the time in its
     denominator. `everything` is a trial that has all quantities. `facts` explain the numbers, `invalid` notes say what
-    may have distorted them. `merge` adds to a merged trial of several clients what only this kind has: it gets the
+    may have distorted them. `merge` adds the fields of this kind to a merged trial of several clients. It gets the
     lines of the clients (None for a lost client), and whether each client echoes. `counts` returns fields of Counts
     over the counted trials. `derived` adds quantities to a trial that others have published, by its levels.
     """

@@ -107,8 +107,8 @@ class OtherLeader:
 class LeaseLock:
     """The Lease of one release, as one of its pods acquires, renews and releases it.
 
-    A Lease has expired when this pod has not seen it change for as long as it lasts, by this pod's own clock: clocks of
-    machines differ. `domain` is the prefix of the label and the annotation.
+    A Lease has expired when this pod has not seen it change for its duration. The time is that of this pod's clock,
+    because clocks of machines differ. `domain` is the prefix of the label and the annotation.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class LeaseLock:
     async def acquire(self) -> OtherLeader | None:
         """Becomes the leader, or returns the pod that prevents it.
 
-        A pod announces itself in its Lease before it looks for others, so that of two pods that start at once at least
-        one sees the other. Its Lease has an acquireTime only when it has found no other. Until then it yields.
+        A pod announces itself in its Lease before it looks for others. If two pods start at the same time, at least one
+        of them sees the other. Its Lease has an acquireTime only when it has found no other. Until then it yields.
         """
         sent = self._clock()
         found = await self._get()

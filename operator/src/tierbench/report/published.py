@@ -37,8 +37,8 @@ def matching_results(run: RunResults, published: Iterable[BenchmarkResult]) -> t
 def published_table(run: RunResults, table: Table, published: Sequence[BenchmarkResult]) -> PublishedTable | None:
     """Returns a table of a relabelled run with the published results of its cases; None if there are none.
 
-    A published case belongs to the table if all levels that it names are those that are held in the table or fixed in
-    the run. The same holds for the class of its client. If the table has several rows, the case must name its row.
+    A published case belongs to the table if each level that it names is held in the table or fixed in the run. The same
+    holds for the class of its client. If the table has several rows, the case must name its row.
     """
     fixed = {**run.fixed, **table.held}
     if len(run.clients) == 1:

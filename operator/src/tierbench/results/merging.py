@@ -43,7 +43,7 @@ def _merge_common(lines: Sequence[tuple[TrialLine, bool]]) -> TrialLine:
     """Merges what every kind has.
 
     Trials start together, so the longest one is the duration. The client sample is that of the part that most probably
-    distorted the trial: the one that was throttled, otherwise the one that was nearest to its CPU limit.
+    distorted the trial. It is the throttled part, or otherwise the one nearest to its CPU limit.
     """
     senders = [line for line, echo in lines if not echo]
     failed = next((line for line, _ in lines if line.outcome is Outcome.FAILED), None)

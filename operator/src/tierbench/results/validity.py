@@ -151,9 +151,9 @@ def _network_facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         bound = [rate for rate in rates if way is not None and _is_bound(rate, way)]
         if way is not None and bound:
             message = (
-                f"In {len(bound)} of {len(good)} trials the throughput was at least {100 * BOUND_SHARE:.0f}% of the "
-                f"{show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} measured in the "
-                "preflight: the network was the limit."
+                f"The network was the limit in {len(bound)} of {len(good)} trials: at least {100 * BOUND_SHARE:.0f}% "
+                f"of the {show('throughputBitsPerSecond', way.bits_per_second)} {name} that {probe().program} measured "
+                "in the preflight."
             )
             return [Note(reason="NetworkBound", message=message)]
     return []

@@ -1,8 +1,8 @@
 """A hierarchical model: the posterior of a class, which is a population of nodes, from those nodes that were measured.
 
 At level l, node k of a class has the log mean y = μ_l + u_k + v_kl + e_kl. μ_l is the level of the class: it is wanted,
-and nothing is assumed of it. u ~ N(0, τ²) is how the node differs at every level, v ~ N(0, ω²) how it differs at this
-one, and e is the noise of its trials. τ and ω have half-Cauchy priors (Gelman, Bayesian Analysis 1, 2006; Polson and
+and nothing is assumed of it. u ~ N(0, τ²) is the deviation of the node at every level. v ~ N(0, ω²) is its deviation at
+this level. e is the noise of its trials. τ and ω have half-Cauchy priors (Gelman, Bayesian Analysis 1, 2006; Polson and
 Scott, Bayesian Analysis 7, 2012). The model integrates them out over a grid with the residual likelihood (Patterson and
 Thompson, Biometrika 58, 1971), for each class by itself.
 """

@@ -134,8 +134,8 @@ class MeanDifference:
     def p(self) -> float:
         """The two-sided p-value; 1 if the standard error is unknown.
 
-        Without variance there is no t. The p-value is then that of the permutation test for two samples that do not
-        overlap (Pitman, Supplement to the Journal of the Royal Statistical Society 4, 1937).
+        Without variance there is no t. The p-value is then that of the permutation test for samples without overlap.
+        Source: Pitman, Supplement to the Journal of the Royal Statistical Society 4, 1937.
         """
         if self.error is None or not self.value:
             return 1.0

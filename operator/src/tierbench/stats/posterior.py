@@ -211,8 +211,8 @@ def prospects(posteriors: Mapping[str, Distribution]) -> dict[str, Prospect]:
     """Returns the prospect of each of several independent alternatives, from the posteriors of their logarithmic costs.
 
     With the distribution functions F, alternative c is best with the probability ∫ Π(1 - F_other) dF_c. The least cost
-    of the others has the distribution G = 1 - Π(1 - F_other), and c is expected to lie ∫ G (1 - F_c) dx above it. The
-    integrals are trapezoidal sums.
+    of the others has the distribution G = 1 - Π(1 - F_other). The expected distance of c from it is ∫ G (1 - F_c) dx.
+    The integrals are trapezoidal sums.
     """
     points = sorted(point for posterior in posteriors.values() for point in _grid(posterior))
     above = {name: _survival(posterior, points) for name, posterior in posteriors.items()}
@@ -237,8 +237,8 @@ def _survival(posterior: Distribution, points: Sequence[float]) -> list[float]:
 def _prospect(own: Sequence[float], products: Sequence[tuple[float, int]], points: Sequence[float]) -> Prospect:
     """Integrates one alternative.
 
-    `own` is 1 - F of the alternative. `products` hold at each point the product of 1 - F over the alternatives for
-    which it is not 0, and the number of those for which it is.
+    `own` is 1 - F of the alternative. `products` has two values per point: the product of 1 - F over the alternatives
+    where it is not 0, and the number of the others.
     """
     others = [
         0.0 if zeros > (one == 0) else product / (one or 1.0)

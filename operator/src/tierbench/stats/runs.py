@@ -2,7 +2,7 @@
 
 Days differ more than the trials of one day, so each run is one value: the logarithm of its mean. These values are
 normally distributed, with a standard deviation between runs and the error of the trials within. The prior of that
-deviation is half-Cauchy with scale 0.01 (Gelman, Bayesian Analysis 1, 2006): half of all machines vary by more than 1%
+deviation is half-Cauchy with scale 0.01 (Gelman, Bayesian Analysis 1, 2006). Half of all machines vary by more than 1%
 from run to run, a quarter by more than 2.4%, a tenth by more than 6%.
 """
 

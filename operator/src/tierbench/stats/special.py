@@ -161,8 +161,8 @@ def _gamma_fraction(x: float, shape: float) -> float:
 def gamma_quantile(probability: float, shape: float) -> float:
     """Returns the quantile of the gamma distribution of this shape and scale 1.
 
-    The function bisects the distribution function. For a shape above 1,000 it takes the cube of a normal variable
-    (Wilson and Hilferty, Proceedings of the National Academy of Sciences 17, 1931).
+    The function bisects the distribution function. For a shape above 1,000 it takes the cube of a normal variable.
+    Source: Wilson and Hilferty, Proceedings of the National Academy of Sciences 17, 1931.
 
     Raises:
         ValueError: `shape` is not positive, or `probability` is not between 0 and 1.

@@ -34,8 +34,8 @@ def service(
     """Returns a Service for the server pod with these labels. A port has the same number in each protocol, also on the
     node.
 
-    The Service also publishes a pod that is not ready: if the disk of a server stalls, it may miss a readiness probe,
-    and the stall must be measured.
+    The Service also publishes a pod that is not ready. A server may miss a readiness probe while its disk stalls, and
+    the stall must be measured.
     """
     owner_labels = {key: value for key, value in metadata["labels"].items() if key.startswith("tierbench.io/")}
     return {

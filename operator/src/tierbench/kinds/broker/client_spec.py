@@ -18,7 +18,7 @@ class EngineType(StrEnum):
 
 
 class Connections(StrEnum):
-    """How long the connections of publishers and subscribers last."""
+    """The lifetime of the connections of publishers and subscribers."""
 
     EACH_TRIAL = "EachTrial"
     KEPT = "Kept"
@@ -29,7 +29,7 @@ class NoSubscribers(Model):
 
 
 class Subscribers(Model):
-    """Where subscribers run, if not in the publishers' pods: exactly one of the two."""
+    """The place of subscribers that are not in the publishers' pods: exactly one of the two."""
 
     node_class: ClassName | None = Field(
         default=None, description="Name of a node class. Its subscribers send each message back."
@@ -48,7 +48,7 @@ _ONE_PLACE = Rule(
 
 
 class BrokerClients(Clients):
-    """Where publishers and subscribers run."""
+    """The place of publishers and subscribers."""
 
     pods: int = Field(
         default=1,
@@ -70,7 +70,7 @@ class BrokerClients(Clients):
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,
-        description="Native (one static program), or Paho (the Python client, for what a Python device measures).",
+        description="Native (one static program), or Paho (the Python client, for a device that runs Python).",
     )
 
     @property
@@ -105,11 +105,11 @@ class Messages(Model):
         "Name of the content in results and metrics.",
         least=1,
     )
-    config_map_ref: ConfigMapReference = Field(description="Where the messages are.")
+    config_map_ref: ConfigMapReference = Field(description="The source of the messages.")
 
 
 class Payload(Model):
-    """What messages contain."""
+    """The content of messages."""
 
     sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = Field(
         default=("1Ki",),

@@ -63,7 +63,7 @@ class BrokerContext:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """How clients reach a broker: its address as host:port, and the sources of their credentials and the CA.
+    """The way for clients to reach a broker: its address as host:port, and the sources of their credentials and the CA.
 
     `server_name` is the name in its certificate if that is not its address. `refused` are networks that the address
     must not resolve to.
@@ -77,7 +77,7 @@ class Endpoint:
 
 
 class Provider(Protocol):
-    """What deploys a broker."""
+    """Deploys a broker."""
 
     def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
         """Returns what results keep about the setup of the broker."""

@@ -206,8 +206,8 @@ def _times_of(trial: ResultTrial) -> Mapping[str, float]:
 def perftool_json(results: Iterable[BenchmarkResult]) -> str:
     """Returns a JSON object per line, one per trial of all pairs, in the format of SINETStream's performance tool.
 
-    What differs from the tool: sizes are the payload's, without its envelope of 20 bytes; the reader's end is its last
-    message, where the tool takes the writer's; rates count from the start of the load.
+    There are three differences from the tool. Sizes are those of the payload, without its envelope of 20 bytes. The
+    reader ends with its own last message, not with the writer's. Rates count from the start of the load.
     """
     return "".join(json.dumps(record) + "\n" for record in _records(results))
 

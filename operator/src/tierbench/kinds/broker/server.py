@@ -43,7 +43,7 @@ _UNLIMITED: Final = "0"
 
 @dataclass(frozen=True)
 class BrokerServer:
-    """What is specific to a broker.
+    """The properties of a broker.
 
     `process` is the name of its program, `files` are its configuration files below CONFIGURATION.
     """

@@ -26,7 +26,7 @@ class BrokerVolume(Model):
 
 
 class Strimzi(Model):
-    """How Strimzi deploys Kafka."""
+    """The deployment of Kafka by Strimzi."""
 
     version: str | None = text(
         16,
@@ -76,7 +76,7 @@ class Mosquitto(Model):
 
 
 class KafkaProvider(StrEnum):
-    """Who deploys Kafka."""
+    """The software that deploys Kafka."""
 
     STANDALONE = "Standalone"
     STRIMZI = "Strimzi"
@@ -96,7 +96,9 @@ class Kafka(Model):
         description="Java heap of the broker. The default is a quarter of the node's memory, at least 128Mi and at "
         "most 1Gi.",
     )
-    strimzi: Strimzi | None = Field(default=None, description="How Strimzi deploys Kafka. Only with provider: Strimzi.")
+    strimzi: Strimzi | None = Field(
+        default=None, description="The deployment of Kafka by Strimzi. Only with provider: Strimzi."
+    )
 
 
 class Protocol(StrEnum):
@@ -187,7 +189,7 @@ class KafkaFactors(Model):
         (1,), "Partitions of each pair's topic (a factor).", most=8
     )
     linger_milliseconds: tuple[Annotated[int, Field(ge=0, le=60000)], ...] = factor(
-        (0,), "How long a batch waits for more messages (a factor).", most=8
+        (0,), "Time for which a batch waits for more messages (a factor).", most=8
     )
     batch_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
         ("1Mi",),

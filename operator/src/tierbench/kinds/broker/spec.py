@@ -183,7 +183,7 @@ NO_SERVERS = Servers.model_construct(node_classes=())
 
 
 class BrokerSpec(ServiceSpec):
-    """Which messages go through which brokers on each server class, from and to each client class."""
+    """The messages and the brokers to measure on each server class, from and to each client class."""
 
     brokers: tuple[Broker, ...] = Field(
         min_length=1,
@@ -193,7 +193,7 @@ class BrokerSpec(ServiceSpec):
     )
     servers: Servers = Field(
         default=NO_SERVERS,
-        description="Where the brokers run. Required unless all brokers are external.",
+        description="The servers of the brokers. Required unless all brokers are external.",
         json_schema_extra={"default": None},
     )
     clients: BrokerClients = Field(description="Where publishers and subscribers run.")
@@ -229,7 +229,7 @@ class BrokerSpec(ServiceSpec):
     pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
         (1,), "Number of publishers, each with a subscriber of its own (a factor).", most=8
     )
-    kafka: KafkaFactors = Field(default=KafkaFactors(), description="How the clients of Kafka use it.")
+    kafka: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
     pacing: Pacing = Field(
         default=Pacing(closed_loop=ClosedLoop()),
         json_schema_extra=rules(_ONE_PACE),
@@ -257,7 +257,7 @@ class BrokerSpec(ServiceSpec):
         default=60,
         ge=1,
         le=3600,
-        description="How long a running broker may take to deliver a first message from the client's node.",
+        description="Maximum time that a running broker can take to deliver a first message from the client's node.",
     )
     access: Access = Field(default=Access.CLUSTER_IP, description="Network path from clients to the broker.")
 
@@ -295,7 +295,7 @@ class BrokerSpec(ServiceSpec):
 
 
 class BrokerBenchmark(Benchmark):
-    """Measures how fast and reliably message brokers on node classes deliver."""
+    """Measures how fast and how reliably message brokers on node classes deliver."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="BrokerBenchmark",

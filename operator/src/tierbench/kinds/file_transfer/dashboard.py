@@ -16,7 +16,7 @@ _DOCUMENT: Final = "concepts/file-transfers.md"
 
 def dashboard() -> Dashboard:
     """Returns the dashboard of FileTransferBenchmarks."""
-    text = "How long files take from each node class, and why."
+    text = "The time of file transfers from each node class, and its causes."
     topics = (
         Topic("Times", _DOCUMENT, "A trial", _times()),
         Topic("What TLS costs", _DOCUMENT, "The client's handling of the content", _tls()),

@@ -82,8 +82,8 @@ def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
     """Returns whether the trial waited for the disk, or None if the node does not report it.
 
     At least half of the file came from the block device, and a task waited for I/O for at least 5% of the time. The
-    time is the I/O pressure (PSI). If the kernel does not report it, it is the I/O wait summed over the CPUs, because a
-    waiting task keeps only one CPU in this state.
+    time is the I/O pressure (PSI), or the I/O wait summed over the CPUs if the kernel does not report PSI. A waiting
+    task keeps only one CPU in this state.
     """
     sample, transfer = trial.server, trial.transfer
     if sample is None or transfer is None or sample.device_read_bytes is None or not transfer.bytes:
@@ -109,8 +109,8 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
     notes = []
     if _cache_cannot_hold(spec, good):
         message = (
-            f"The file is larger than the {(_cache_capacity(spec, good) or 0) // 2**20} MiB that the page cache of "
-            f"{spec.server.node} could hold: its available memory, or the limit of the agent's container."
+            f"The file is larger than the page cache of {spec.server.node}, which could hold "
+            f"{(_cache_capacity(spec, good) or 0) // 2**20} MiB in the available memory or the agent's limit."
         )
         notes.append(Note(reason="CacheCannotHold", message=message))
     bound = sum(io_bound(spec, trial) is True for trial in good)

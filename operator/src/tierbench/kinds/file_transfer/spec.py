@@ -25,13 +25,13 @@ from tierbench.api.quantity import MOST_SIZES, Size, distinct
 
 
 class FileServers(Servers):
-    """Where nginx runs, and its images."""
+    """The servers of nginx, and its images."""
 
     images: ImageNames = ()
 
 
 class CacheState(StrEnum):
-    """What the page cache of the server's node contains of the file at the start of a trial."""
+    """The content of the page cache of the server's node at the start of a trial."""
 
     NATURAL = "Natural"
     WARM = "Warm"
@@ -39,7 +39,7 @@ class CacheState(StrEnum):
 
 
 class Retry(Model):
-    """What a client does when a transfer stalls or breaks. It behaves like wget."""
+    """The retries of a client when a transfer stalls or breaks. It behaves like wget."""
 
     read_timeout_milliseconds: int = Field(
         default=1000, ge=10, le=900000, description="The client retries after it waited this long for data."
@@ -87,7 +87,7 @@ class VolumeClaim(Model):
 
 
 class Storage(Model):
-    """Where the server keeps its files: exactly one of the three."""
+    """The storage of the server's files: exactly one of the three."""
 
     host_path: HostPath | None = Field(default=None, description="A directory on the node.")
     empty_dir: EmptyDir | None = Field(default=None, description="A directory that is deleted with the server pod.")
@@ -109,9 +109,9 @@ _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
 
 class FileTransferSpec(ServiceSpec):
-    """Which files nginx serves on each server class, and how each client class downloads them."""
+    """The files that nginx serves on each server class, and their downloads to each client class."""
 
-    servers: FileServers = Field(description="Where nginx runs, and its images.")
+    servers: FileServers = Field(description="The servers of nginx, and its images.")
     file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
         ..., "Sizes of the files (a factor).", most=MOST_SIZES
     )
@@ -130,12 +130,12 @@ class FileTransferSpec(ServiceSpec):
     storage: Storage = Field(
         default=_DEFAULT_STORAGE,
         json_schema_extra=rules(_ONE_STORAGE),
-        description="Where the server keeps its files.",
+        description="The storage of the server's files.",
     )
     verify_digest: bool = Field(
         default=False,
-        description="Whether the client compares the SHA-256 of what it received, which costs client CPU. It always "
-        "compares the length.",
+        description="Whether the client compares the SHA-256 of the received content, which costs client CPU. It "
+        "always compares the length.",
     )
 
     @property

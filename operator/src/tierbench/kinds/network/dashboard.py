@@ -16,7 +16,7 @@ _DOCUMENT: Final = "concepts/networks.md"
 
 def dashboard() -> Dashboard:
     """Returns the dashboard of NetworkBenchmarks."""
-    text = "What the network between node classes carries, and its losses and delays."
+    text = "The throughput, losses and delays of the network between node classes."
     topics = (
         Topic("Rates", _DOCUMENT, "Throughput", _rates()),
         Topic("Clients at once", _DOCUMENT, "Clients at once", _shares()),

@@ -51,18 +51,18 @@ TOGETHER: Final = "together"
 
 
 class Udp(Model):
-    """How UDP sends. Unlike TCP, UDP does not adapt to the rate of the network."""
+    """The sending of UDP. Unlike TCP, UDP does not adapt to the rate of the network."""
 
     kilobits_per_second: int = Field(
         ge=10,
         le=400_000_000,
-        description="Payload per second in each direction, all streams together. What the network does not carry is "
-        "lost, and counted.",
+        description="Payload per second in each direction, all streams together. Packets that the network does not "
+        "carry are lost, and counted.",
     )
 
 
 class Tcp(Model):
-    """How TCP sends."""
+    """Settings of TCP."""
 
     congestion_control: tuple[
         Annotated[
@@ -95,7 +95,7 @@ class ExternalServer(Model):
 
 
 class NetworkServers(Servers):
-    """Where the servers run."""
+    """The iperf3 servers."""
 
     node_classes: ClassNames = Field(
         default=(),
@@ -110,7 +110,7 @@ class NetworkServers(Servers):
 
 
 class NetworkClients(Clients):
-    """Where the clients run."""
+    """The clients of the iperf3 servers."""
 
     node_classes: ClassNames = Field(description="Names of the node classes of the clients.")
     nodes_per_class: int = Field(default=1, ge=1, le=16, description="Number of nodes per class with a client.")
@@ -195,10 +195,12 @@ _NOT_REFINED = Rule(
 
 
 class NetworkSpec(BenchmarkSpec):
-    """What to measure between each server class and each client class."""
+    """The measurement between each server class and each client class."""
 
-    servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="Where the servers run.")
-    clients: NetworkClients = Field(json_schema_extra=rules(_BOUNDED_CLIENTS), description="Where the clients run.")
+    servers: NetworkServers = Field(json_schema_extra=rules(_SOME_SERVER), description="The iperf3 servers.")
+    clients: NetworkClients = Field(
+        json_schema_extra=rules(_BOUNDED_CLIENTS), description="The clients of the iperf3 servers."
+    )
     protocols: tuple[Protocol, ...] = factor((Protocol.TCP,), "Protocol of the load (a factor).", most=2)
     directions: tuple[Direction, ...] = factor(
         (Direction.UPLOAD, Direction.DOWNLOAD),
@@ -208,9 +210,9 @@ class NetworkSpec(BenchmarkSpec):
     streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = factor(
         (1,), "Connections that share the load, in each direction (a factor).", most=8
     )
-    duration_seconds: int = Field(default=10, ge=1, le=3600, description="How long the load of a trial lasts.")
-    tcp: Tcp | None = Field(default=None, description="How TCP sends. The default is that of the nodes' kernels.")
-    udp: Udp | None = Field(default=None, description="How UDP sends. Required for UDP.")
+    duration_seconds: int = Field(default=10, ge=1, le=3600, description="Duration of the load of a trial.")
+    tcp: Tcp | None = Field(default=None, description="Settings of TCP. The defaults are those of the nodes' kernels.")
+    udp: Udp | None = Field(default=None, description="Settings of UDP. Required for UDP.")
     ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
     trace_interval_milliseconds: int = Field(
         default=100,
