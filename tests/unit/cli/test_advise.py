@@ -173,11 +173,19 @@ def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: st
     assert hint in stderr_line(capsys)
 
 
-def test_question_in_a_file_must_have_sizes(tmp_path: Path, capsys: Capture) -> None:
-    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1MB"}]}}
-    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": spec}
+@pytest.mark.parametrize(
+    ("spec", "hint"),
+    [
+        ({"workload": {"fileSizes": [{"size": "1MB"}]}}, "'1MB' is not a size"),
+        ({"objective": {"type": "Percentile"}}, "write {type: Percentile, percentile: P99}"),
+    ],
+)
+def test_question_in_a_file_must_follow_the_rules(
+    spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
+) -> None:
+    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClass": "user", **spec}}
     assert main(["advise", "a", "--from", write(tmp_path / "results.json", published(), advice)]) == 2
-    assert "'1MB' is not a size" in stderr_line(capsys)
+    assert hint in stderr_line(capsys)
 
 
 def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture) -> None:

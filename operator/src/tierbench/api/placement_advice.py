@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Self
 
-from pydantic import Field, JsonValue, ValidationError, field_validator
+from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
 
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Delivery
@@ -58,6 +58,13 @@ class Percentile(StrEnum):
     P99 = "P99"
 
 
+_PERCENTILE = Rule(
+    "(self.type == 'Percentile') == has(self.percentile)",
+    "percentile needs type Percentile, which needs a percentile: write {type: Percentile, percentile: P99} or "
+    "{type: MeanTime}",
+)
+
+
 class Objective(Model):
     """The quantity by which alternatives are ranked."""
 
@@ -68,6 +75,13 @@ class Objective(Model):
     percentile: Percentile | None = Field(
         default=None, description="The percentile, with type Percentile: P50 (the median), P90 or P99."
     )
+
+    @model_validator(mode="after")
+    def _check_percentile(self) -> Self:
+        # Files that `advise --file` reads pass no API server.
+        if (self.type is ObjectiveType.PERCENTILE) != (self.percentile is not None):
+            raise ValueError(_PERCENTILE.message)
+        return self
 
 
 class WeightedSize(Model):
@@ -134,11 +148,6 @@ _SOME_WORKLOAD = Rule(
     "size(self.fileSizes) + size(self.levels) > 0 || has(self.payloadSize) || has(self.delivery)"
     " || has(self.messagesPerSecond)",
     "names no level: set fileSizes, as in [{size: 512Mi}], or remove workload to rank by throughput",
-)
-_PERCENTILE = Rule(
-    "(self.type == 'Percentile') == has(self.percentile)",
-    "percentile needs type Percentile, which needs a percentile: write {type: Percentile, percentile: P99} or "
-    "{type: MeanTime}",
 )
 
 
