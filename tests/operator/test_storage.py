@@ -46,6 +46,6 @@ def measure_again(kubectl: Kubectl, name: str) -> None:
 
 
 def stored(site: Site) -> int:
-    """How much the operator says that results take."""
+    """Returns the bytes of stored results by the metric of the operator."""
     found = re.search(r"^tierbench_stored_bytes (\S+)$", site.metrics(), re.MULTILINE)
     return 0 if found is None else int(float(found[1]))

@@ -1,8 +1,7 @@
 """Checks the language of all files that git tracks, or of the files below the given paths.
 
 `styles/tierbench/Words.yml` lists the refused words. Vale checks documents for them, and for the other rules in
-`styles/tierbench`. This module checks all other files for them, and Python code for long sentences. `exempt.txt` lists
-paths that are not clean yet. Paths on the command line are checked even if they are exempt.
+`styles/tierbench`. This module checks all other files for them, and Python code for long sentences.
 """
 
 import re
@@ -20,12 +19,11 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 DOCUMENT: Final = ".md"
 WORDS: Final = HERE / "styles" / "tierbench" / "Words.yml"
-EXEMPT: Final = HERE / "exempt.txt"
 SUFFIXES: Final = frozenset(
     {"", ".c", ".cfg", ".conf", ".go", ".ini", ".md", ".proto", ".py", ".sh", ".toml", ".tpl", ".txt", ".yaml", ".yml"}
 )
 """Suffixes of files that people write or read. Data such as JSON and CSV is not checked."""
-ABOUT_WORDS: Final = frozenset({WORDS, EXEMPT, ROOT / "tests" / "unit" / "tools" / "test_language.py"})
+ABOUT_WORDS: Final = frozenset({WORDS, ROOT / "tests" / "unit" / "tools" / "test_language.py"})
 """Files that contain refused words because they are about them."""
 
 _BOUNDARY: Final = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -72,31 +70,20 @@ def check_documents(paths: Sequence[Path]) -> Sequence[str]:
 
 
 def files(arguments: Sequence[str]) -> Iterator[Path]:
-    """Yields the tracked files to check: those below the arguments, or all files that are not exempt."""
-    exempt = [] if arguments else exempt_paths()
+    """Yields the tracked files to check: those below the arguments, or all."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--", *arguments], cwd=ROOT, check=True, capture_output=True, text=True
     ).stdout.split("\0")
-    for name in filter(None, listed):
-        path = ROOT / name
-        is_exempt = path in ABOUT_WORDS or any(name == prefix or name.startswith(f"{prefix}/") for prefix in exempt)
-        if path.suffix in SUFFIXES and path.is_file() and not is_exempt:
+    for path in (ROOT / name for name in filter(None, listed)):
+        if path.suffix in SUFFIXES and path.is_file() and path not in ABOUT_WORDS:
             yield path
-
-
-def exempt_paths(path: Path = EXEMPT) -> list[str]:
-    """Returns the paths that are not clean yet."""
-    lines = (line.strip() for line in path.read_text().splitlines())
-    return [line for line in lines if line and not line.startswith("#")]
 
 
 def main() -> int:
     """Prints the findings. Returns 1 if there are any."""
     words = refused_words()
-    gone = [path for path in exempt_paths() if not (ROOT / path).exists()]
-    found = [f"{EXEMPT.relative_to(ROOT)}: {path} does not exist: delete the line" for path in gone]
     checked = list(files(sys.argv[1:]))
-    found += [*(message for path in checked for message in check(path, words)), *check_documents(checked)]
+    found = [*(message for path in checked for message in check(path, words)), *check_documents(checked)]
     for message in found:
         print(message)
     if found:

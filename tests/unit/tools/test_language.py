@@ -72,19 +72,3 @@ def test_the_name_of_a_file_is_checked(tmp_path: Path, monkeypatch: pytest.Monke
     module = tmp_path / "news.py"
     module.write_text("")
     assert [message.split(":")[0] for message in language.check(module, WORDS)] == ["news.py"]
-
-
-def test_an_exempt_path_that_does_not_exist_is_a_problem(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(language, "exempt_paths", lambda: ["docs/gone.md"])
-    monkeypatch.setattr("sys.argv", ["language", "tools/language"])
-    assert language.main() == 1
-    assert "docs/gone.md does not exist" in capsys.readouterr().out
-
-
-def test_an_exempt_path_is_checked_when_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "tools/language/__main__.py"
-    monkeypatch.setattr(language, "exempt_paths", lambda: ["tools/language"])
-    assert [str(path.relative_to(language.ROOT)) for path in language.files([name])] == [name]
-    assert not any("tools/language" in str(path) for path in language.files([]))
