@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from tierbench.api.contract import Histogram
-from tierbench.stats.histogram import BUCKETS_PER_DOUBLING
+from tierbench.stats.distributions import BUCKETS_PER_DOUBLING
 
 
 def bucket_index(value: int) -> int:

@@ -12,9 +12,9 @@ from random import Random
 
 from tests.unit.stats.estimates import sample
 from tierbench.advice.posterior import Comparison, PosteriorModel
-from tierbench.stats.means import Estimate
+from tierbench.stats.distributions import TAIL
+from tierbench.stats.estimates import Estimate
 from tierbench.stats.posterior import Mixture
-from tierbench.stats.samples import TAIL
 
 QUANTITY = "durationNanoseconds"
 MARGIN = 0.05

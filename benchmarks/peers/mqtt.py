@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.peers.measure import ROOT, Command, Comparison, Usage, as_client, compare, compare_tails, in_turn
 from benchmarks.peers.mqtt_broker import broker
 from tierbench.api.contract import Histogram
-from tierbench.stats.histogram import quantile
+from tierbench.stats.distributions import bucket_quantile
 
 PEER = "libmosquitto"
 SIZE, WINDOW = 1024, 512
@@ -109,6 +109,6 @@ def _our_run(trial: dict[str, Any]) -> Run:
     if trial["outcome"] != "Completed" or counts["received"] != counts["sent"] or counts["duplicated"]:
         raise SystemExit(f"not an exchange to compare with: {trial}")
     round_trips = Histogram.model_validate(trial["distributions"]["roundTripActual"])
-    p50, p99 = (quantile(round_trips, share) / 1e3 for share in (0.5, 0.99))
+    p50, p99 = (bucket_quantile(round_trips, share) / 1e3 for share in (0.5, 0.99))
     seconds, cpu = trial["durationNanoseconds"] / 1e9, trial["client"]["cpuNanoseconds"]
     return Run(counts["received"] / seconds, cpu / counts["sent"] / 1e3, p50, p99)

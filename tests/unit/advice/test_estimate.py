@@ -8,7 +8,7 @@ from scipy import stats
 from tests.unit.report.published import measured
 from tierbench.advice.estimate import percentile_name, smaller_is_better, with_derived_quantities
 from tierbench.results.quantities import RETRIES
-from tierbench.stats.quantiles import quantile_error
+from tierbench.stats.distributions import quantile_error
 
 P50, P99 = (percentile_name("durationNanoseconds", which) for which in ("P50", "P99"))
 

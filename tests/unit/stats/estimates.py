@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import sqrt
 from statistics import fmean, stdev
 
-from tierbench.stats.means import Estimate
+from tierbench.stats.estimates import Estimate
 
 
 def sample(values: Sequence[float]) -> Estimate:

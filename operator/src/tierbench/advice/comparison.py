@@ -15,10 +15,17 @@ from tierbench.advice.tables import Cell
 from tierbench.advice.workload import Levels, levels_of
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import RETRIES, is_censored
-from tierbench.stats.means import Estimate, MeanDifference, holm_adjusted
-from tierbench.stats.rates import EventCount, dispersion, equal_rates_p
-from tierbench.stats.runs import compare_with_runs, run_mean
-from tierbench.stats.samples import CONFIDENCE
+from tierbench.stats.distributions import CONFIDENCE
+from tierbench.stats.estimates import (
+    Estimate,
+    EventCount,
+    MeanDifference,
+    compare_with_runs,
+    dispersion,
+    equal_rates_p,
+    holm_adjusted,
+    run_mean,
+)
 
 Place = tuple[str, str, Levels]
 """The server class (empty where classes are compared), the client class and the levels."""

@@ -18,8 +18,8 @@ from tierbench.results.quantities import (
     time_quantity,
 )
 from tierbench.results.units import describe_level, join_words, show, title
-from tierbench.stats.quantiles import required_count
-from tierbench.stats.rates import rate_interval
+from tierbench.stats.distributions import required_count
+from tierbench.stats.estimates import rate_interval
 
 _MILLISECOND: Final = 10**6
 _BITS: Final = 8

@@ -13,9 +13,9 @@ from tierbench.advice.workload import Levels, canonical_level
 from tierbench.api.advice_answer import KneeAt, KneeCourse
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import factor_traits, is_size
-from tierbench.stats.means import Estimate
+from tierbench.stats.distributions import CONFIDENCE
+from tierbench.stats.estimates import Estimate
 from tierbench.stats.posterior import Relation
-from tierbench.stats.samples import CONFIDENCE
 from tierbench.stats.special import gamma_cdf
 
 SIGNIFICANT: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})

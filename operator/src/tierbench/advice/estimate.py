@@ -20,9 +20,8 @@ from tierbench.results.quantities import (
     rate_quantity,
 )
 from tierbench.results.units import title
-from tierbench.stats.means import Estimate, pool_nodes, pool_trials
-from tierbench.stats.quantiles import quantile_error
-from tierbench.stats.samples import standard_error
+from tierbench.stats.distributions import quantile_error, standard_error
+from tierbench.stats.estimates import Estimate, pool_nodes, pool_trials
 
 _PERCENTILE: Final = re.compile(r"(?P<stem>\w+)(?P<which>P50|P90|P99)(?P<unit>Nanoseconds)")
 

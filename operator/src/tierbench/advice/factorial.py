@@ -16,7 +16,7 @@ from tierbench.advice.tables import Cell, sort_levels
 from tierbench.advice.workload import Levels, WorkloadItem, amount_carried, canonical_level
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.units import are_numbers, factor_traits, level_number
-from tierbench.stats.means import Estimate, pool_trials
+from tierbench.stats.estimates import Estimate, pool_trials
 
 MAX_LEVELS: Final = 8
 """The most levels of a factor that are compared."""

@@ -12,7 +12,7 @@ from tierbench.advice.tables import RunResults, Table
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.results.units import describe_level, level_number
-from tierbench.stats.means import Estimate
+from tierbench.stats.estimates import Estimate
 from tierbench.stats.posterior import Relation
 
 SMALLEST_MARGIN: Final = 0.05

@@ -13,6 +13,8 @@ from typing import Any, Final
 
 from tierbench.advice.estimate import smaller_is_better
 from tierbench.results.quantities import RETRIES
+from tierbench.stats.distributions import TAIL
+from tierbench.stats.estimates import Estimate, EventCount, LogRate, LogRateRatio, pool_rates
 from tierbench.stats.hierarchy import (
     ClassModel,
     NodeTrials,
@@ -22,10 +24,7 @@ from tierbench.stats.hierarchy import (
     remove_node_effects,
     shrink_variances,
 )
-from tierbench.stats.means import Estimate
 from tierbench.stats.posterior import Mixture, Prospect, Relation, prospects, relation
-from tierbench.stats.rates import EventCount, LogRate, LogRateRatio, pool_rates
-from tierbench.stats.samples import TAIL
 
 Pair = tuple[str, str]
 LogCost = Mixture | LogRate

@@ -18,8 +18,8 @@ from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.published import is_bare_mean
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import join_words, percent, title
+from tierbench.stats.distributions import TAIL
 from tierbench.stats.posterior import Relation
-from tierbench.stats.samples import TAIL
 
 HARMLESS: Final = frozenset({"SpreadTooWide", "TrialsFailed", "TrialsMissing", "ServerNotObserved"})
 """The reasons of invalid results that do not exclude an alternative. Intervals and caveats account for them."""

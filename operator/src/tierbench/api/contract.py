@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 
 from tierbench.api.measurements import Exchange, Failure, Network, Transfer
 from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion, Time
-from tierbench.stats.histogram import SCHEMA
+from tierbench.stats.distributions import SCHEMA
 
 CONTRACT_VERSION: Final = 1
 

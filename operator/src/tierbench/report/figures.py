@@ -28,7 +28,7 @@ from tierbench.results.units import (
     show_level,
     title,
 )
-from tierbench.stats.means import Estimate
+from tierbench.stats.estimates import Estimate
 
 _PERCENT_FULL: Final = 1_000_000.0
 _LOG_NOTE: Final = "Both axes are logarithmic."

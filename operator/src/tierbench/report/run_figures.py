@@ -18,7 +18,7 @@ from tierbench.results.aggregate import is_overall
 from tierbench.results.merging import merge_histograms
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import describe_level, show
-from tierbench.stats import histogram
+from tierbench.stats.distributions import bucket_quantiles
 
 _MOST: Final = 24
 _ENOUGH: Final = 100
@@ -142,7 +142,7 @@ def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Ser
     if not observations.count:
         return Series(line.name, (), tone=line.tone, dash=line.dash)
     known = [level for level in levels if level <= observations.count]
-    values = histogram.quantiles(observations, [1 - 1 / level for level in known])
+    values = bucket_quantiles(observations, [1 - 1 / level for level in known])
     points = [Point(index, value, show(_QUANTITY, value)) for index, value in enumerate(values)]
     return Series(line.name, tuple(points), _curve(observations, known[-1]), line.tone, line.dash)
 
@@ -150,4 +150,4 @@ def _series(line: Line, observations: Histogram, levels: tuple[int, ...]) -> Ser
 def _curve(observations: Histogram, last: int) -> tuple[tuple[float, float], ...]:
     steps = range(_STEPS_PER_DECADE * (len(str(last)) - 1) + 1)
     numbers = [min(10 ** (step / _STEPS_PER_DECADE), last) for step in steps]
-    return tuple(zip(numbers, histogram.quantiles(observations, [1 - 1 / each for each in numbers]), strict=True))
+    return tuple(zip(numbers, bucket_quantiles(observations, [1 - 1 / each for each in numbers]), strict=True))

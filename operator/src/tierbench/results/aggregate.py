@@ -39,8 +39,7 @@ from tierbench.results.quantities import (
 )
 from tierbench.results.units import show, show_levels
 from tierbench.results.validity import facts, invalid
-from tierbench.stats import histogram
-from tierbench.stats.samples import summarize_ratio, summarize_trimmed
+from tierbench.stats.distributions import bucket_quantile, summarize_ratio, summarize_trimmed
 
 _OVERALL: Final = "overall"
 
@@ -248,4 +247,4 @@ def _p99(spec: ResultSpec, status: ResultStatus, quantity: str, time: Statistic)
     """Returns the 99th percentile over operations if there is a distribution of them, otherwise over trials."""
     name = kind_of(spec.benchmark.kind).measures.distributions.get(quantity)
     found = None if name is None else getattr(status.distributions, name)
-    return time.p99 if found is None else histogram.quantile(found, 0.99)
+    return time.p99 if found is None else bucket_quantile(found, 0.99)

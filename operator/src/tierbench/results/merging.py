@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from tierbench.api.contract import ClientSample, Distributions, Histogram, Outcome, TrialLine
 from tierbench.kinds.registry import kinds
-from tierbench.stats import histogram
+from tierbench.stats.distributions import merge_buckets
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,6 @@ def merge_distributions(many: Iterable[Distributions]) -> Distributions:
 def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     """Returns the histogram of all observations."""
     known = tuple(histograms)
-    indexes, counts = histogram.merge(known)
+    indexes, counts = merge_buckets(known)
     total = sum(each.sum_nanoseconds for each in known)
     return Histogram(count=sum(counts), sum_nanoseconds=total, indexes=indexes, counts=counts)

@@ -8,7 +8,7 @@ from tierbench.api.contract import Computer, Histogram, TrialLine
 from tierbench.api.measurements import EchoSpread, NodeNetwork, TcpRate
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.units import show
-from tierbench.stats import histogram
+from tierbench.stats.distributions import bucket_quantile
 
 COMPUTER_COLUMNS: Final = (
     "Governor", "Frequency", "Power mode", "Temperature", "Throttled", "Interface", "Congestion control",
@@ -110,7 +110,7 @@ def _percentiles(found: Histogram | None, longest: int | None) -> dict[str, int]
     if found is None or not found.count or longest is None:
         return {}
     percentiles = {"p50_nanoseconds": 0.5, "p90_nanoseconds": 0.9, "p99_nanoseconds": 0.99}
-    return {name: min(round(histogram.quantile(found, share)), longest) for name, share in percentiles.items()}
+    return {name: min(round(bucket_quantile(found, share)), longest) for name, share in percentiles.items()}
 
 
 def network_quantities(network: NodeNetwork) -> dict[str, float]:

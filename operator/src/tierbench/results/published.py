@@ -29,7 +29,7 @@ from tierbench.results.aggregate import display, summarize
 from tierbench.results.export import DEVIATION, TRIALS
 from tierbench.results.quantities import GivenTrial, quantity_names, statistic
 from tierbench.results.units import is_size
-from tierbench.stats.samples import Summary, mean_interval
+from tierbench.stats.distributions import Summary, mean_interval
 
 UNKNOWN_CLASS: Final = "unknown"
 """The node class of a side for which a table has no class."""

@@ -12,10 +12,15 @@ from tierbench.api.contract import Histogram, Outcome
 from tierbench.api.result import BenchmarkResult, ResultPhase, ResultTrial, Spread, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kind_of
 from tierbench.results.merging import merge_distributions
-from tierbench.stats import histogram
-from tierbench.stats.quantiles import Quantile, histogram_quantile, sample_quantile
-from tierbench.stats.rates import dispersion, rate_interval
-from tierbench.stats.samples import Summary, summarize
+from tierbench.stats.distributions import (
+    Quantile,
+    Summary,
+    bucket_quantiles,
+    histogram_quantile,
+    sample_quantile,
+    summarize,
+)
+from tierbench.stats.estimates import dispersion, rate_interval
 
 RETRIES: Final = "retriesPerTrialPartsPerMillion"
 """The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
@@ -135,7 +140,7 @@ def spread_of(observations: Histogram | None) -> Spread | None:
     """Returns the mean and the percentiles of a histogram; None if it has no observation."""
     if observations is None or not observations.count:
         return None
-    p50, p90, p99 = (round(value) for value in histogram.quantiles(observations, (0.5, 0.9, 0.99)))
+    p50, p90, p99 = (round(value) for value in bucket_quantiles(observations, (0.5, 0.9, 0.99)))
     return Spread(mean=round(observations.sum_nanoseconds / observations.count), p50=p50, p90=p90, p99=p99)
 
 

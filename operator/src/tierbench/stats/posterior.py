@@ -12,7 +12,7 @@ from itertools import pairwise
 from math import expm1, inf, log, log1p, prod, sinh, sqrt
 from typing import Final, NamedTuple, Protocol
 
-from tierbench.stats.samples import TAIL
+from tierbench.stats.distributions import TAIL
 from tierbench.stats.special import student_cdf
 
 _BINS: Final = 24

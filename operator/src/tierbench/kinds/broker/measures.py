@@ -8,7 +8,7 @@ from tierbench.api.contract import Outcome, PairShares, ServerSample, TrialLine
 from tierbench.api.measurements import Exchange, ExchangeErrors
 from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultStatus, ResultTrial, Spread
 from tierbench.results.quantities import spread_of
-from tierbench.stats.samples import jain_index, parts_per_million, ratio
+from tierbench.stats.distributions import jain_index, parts_per_million, ratio
 
 _SETUP_MEANS: Final = ("connect_nanoseconds", "tls_nanoseconds")
 _SETUP_SUMS: Final = ("setup_bytes", "setup_packets")

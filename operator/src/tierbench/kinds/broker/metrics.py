@@ -7,7 +7,7 @@ from typing import Final
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.metrics.family import Samples, gauges, histogram
-from tierbench.stats.histogram import count_up_to
+from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = (
     "broker",

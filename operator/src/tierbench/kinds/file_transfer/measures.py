@@ -8,7 +8,7 @@ from tierbench.api.contract import Outcome, ServerSample
 from tierbench.api.measurements import Transfer
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import Note, ResultSpec, ResultTrial
-from tierbench.stats.samples import parts_per_million, ratio
+from tierbench.stats.distributions import parts_per_million, ratio
 
 MAIN: Final = ("durationNanoseconds",)
 TIME: Final = MAIN

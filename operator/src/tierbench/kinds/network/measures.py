@@ -12,7 +12,7 @@ from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Netwo
 from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
 from tierbench.results.quantities import spread_of
 from tierbench.results.units import show
-from tierbench.stats.samples import jain_index, parts_per_million
+from tierbench.stats.distributions import jain_index, parts_per_million
 
 RATE: Final = "throughputBitsPerSecond"
 MAIN: Final = (RATE,)

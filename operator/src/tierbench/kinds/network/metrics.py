@@ -5,7 +5,7 @@ from typing import Final
 
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.family import Samples, gauges, histogram
-from tierbench.stats.histogram import count_up_to
+from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
 PARAMETERS: Final = (

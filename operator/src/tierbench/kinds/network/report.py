@@ -15,8 +15,8 @@ from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
 from tierbench.results.quantities import levels_and_parameters, trial_quantities
 from tierbench.results.units import describe_level, join_words, percent, show
-from tierbench.stats.means import Estimate, satterthwaite
-from tierbench.stats.samples import mean_interval
+from tierbench.stats.distributions import mean_interval
+from tierbench.stats.estimates import Estimate, satterthwaite
 
 HEADINGS: Final = ("Sent", "Retransmits", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
 _AT_ONCE: Final = ("together", "simultaneousClients")
