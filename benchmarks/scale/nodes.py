@@ -12,8 +12,7 @@ from benchmarks.scale.kubelet import SIMULATED
 from tests.e2e.benchmarks import node_class
 from tests.e2e.kubectl import Kubectl
 from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_time
-from tierbench.kube.resources import NODES
+from tierbench.kube.meta import NODES, format_time
 
 CLASS_LABEL: Final = "scale"
 MANAGED: Final = {"kwok.x-k8s.io/node": "fake"}

@@ -17,7 +17,7 @@ from tests.cluster import Cluster, binaries, images
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release, pids
 from tierbench.kube.client import Kube
-from tierbench.kube.clock import parse_time
+from tierbench.kube.meta import parse_time
 
 NAMESPACE: Final = "scale"
 _RELEASE: Final = "tierbench"

@@ -12,9 +12,8 @@ from tests.api.server import ApiServer
 from tests.unit.apiserver import server as in_memory
 from tests.unit.apiserver.client import InProcessKube
 from tierbench.api.node_class import NODE_CLASSES, NodeClass
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
-from tierbench.kube.resources import CONFIG_MAPS
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.kube.meta import CONFIG_MAPS
 
 pytestmark = pytest.mark.apiserver
 

@@ -11,7 +11,7 @@ from tests.api.lossy_proxy import lossy_proxy
 from tests.api.operator import operator
 from tests.api.server import ApiServer
 from tierbench.kube import leader_election
-from tierbench.kube.clock import format_micro_time
+from tierbench.kube.meta import format_micro_time
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 

@@ -23,9 +23,8 @@ from tierbench.domain.views import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError
-from tierbench.kube.resources import type_of
+from tierbench.kube.client import ApiError, Kube
+from tierbench.kube.meta import type_of
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Manifest, NodeSize, ServerInstance
 

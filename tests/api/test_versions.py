@@ -30,7 +30,7 @@ from tierbench.domain import placement
 from tierbench.generate.schemas import custom_resource_definition
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 from tierbench.kube.client import FIELD_MANAGER
-from tierbench.kube.clock import Clock
+from tierbench.kube.meta import Clock
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 

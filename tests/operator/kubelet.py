@@ -12,10 +12,8 @@ from tests.api.server import ApiServer
 from tests.operator.player import Client, Player, Pod, begin
 from tests.operator.process import OWN_MODULES, Operator, token_of
 from tests.operator.relay import Relay
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_time
-from tierbench.kube.errors import ConflictError, NotFoundError
-from tierbench.kube.resources import PODS
+from tierbench.kube.client import ConflictError, Kube, NotFoundError
+from tierbench.kube.meta import PODS, format_time
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_ROLE
 from tierbench.workloads.plan import ScheduledTrial
 

@@ -15,11 +15,9 @@ from aiohttp import web
 
 from tests.operator.recorded import Replay
 from tierbench.controller.credentials import certificates
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_time
-from tierbench.kube.errors import ConflictError, NotFoundError
+from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.informer import WatchEvent, list_and_watch
-from tierbench.kube.resources import PODS
+from tierbench.kube.meta import PODS, format_time
 from tierbench.metrics.server import tls_context
 from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import ScheduledTrial

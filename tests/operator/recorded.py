@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tierbench.kube.clock import format_micro_time
+from tierbench.kube.meta import format_micro_time
 from tierbench.workloads.plan import ScheduledTrial
 
 FOLDER = Path(__file__).parent / "recorded"

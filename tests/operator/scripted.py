@@ -24,7 +24,7 @@ from tests.operator.site import Json, Site
 from tests.ports import free_ports
 from tests.timeouts import TIMEOUT_FACTOR
 from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 from tierbench.workloads.plan import ScheduledTrial
 
 _T = TypeVar("_T")

@@ -16,10 +16,9 @@ import aiohttp
 
 from tests.strimzi.broker import Json, children, host, listeners, pod_name
 from tierbench.kinds.broker.strimzi import GROUP
-from tierbench.kube.client import Kube
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
 from tierbench.kube.connect import connect_by_kubeconfig
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
-from tierbench.kube.resources import type_of
+from tierbench.kube.meta import type_of
 
 VERSION: Final = "4.3.1"
 _PERIOD_SECONDS: Final = 0.5

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from tierbench.kube.errors import ConflictError
+from tierbench.kube.client import ConflictError
 
 Raw = dict[str, Any]
 """An object as JSON."""

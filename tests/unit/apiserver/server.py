@@ -23,9 +23,8 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.clock import format_time
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
-from tierbench.kube.resources import CLUSTER_ROLES, EVENTS, JOBS, NODES, PODS, SERVICES, ResourceType
+from tierbench.kube.client import ApiError, ConflictError, NotFoundError
+from tierbench.kube.meta import CLUSTER_ROLES, EVENTS, JOBS, NODES, PODS, SERVICES, ResourceType, format_time
 
 Raw = dict[str, Any]
 SERVED = (

@@ -17,7 +17,7 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
 from tierbench.cli.main import main
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 
 Capture = pytest.CaptureFixture[str]
 HEADER = "kind,serverClass,fileSize,trial,durationSeconds\n"

@@ -11,7 +11,7 @@ from tierbench.cli.command import UserError
 from tierbench.cli.progress import Progress, apply_event, changes, closing_line, time_left
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import InitialListSynced, WatchError, WatchEvent
-from tierbench.kube.resources import ResourceType, name_of
+from tierbench.kube.meta import ResourceType, name_of
 
 FTB = FileTransferBenchmark.KIND.resource
 

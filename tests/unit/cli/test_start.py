@@ -11,7 +11,7 @@ from tests.unit.apiserver.server import ApiServer
 from tests.unit.cli.benchmarks import benchmark
 from tierbench.cli.main import main
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 
 Capture = pytest.CaptureFixture[str]
 FTB = FileTransferBenchmark.KIND.resource

@@ -18,9 +18,9 @@ from tierbench.cli.cluster import ANNOTATION, connect
 from tierbench.cli.command import UserError
 from tierbench.cli.main import main
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 from tierbench.kube.informer import InitialListSynced, WatchEvent
-from tierbench.kube.resources import CLUSTER_ROLES
+from tierbench.kube.meta import CLUSTER_ROLES
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 Capture = pytest.CaptureFixture[str]

@@ -11,7 +11,7 @@ from tierbench.controller.context import Context
 from tierbench.controller.settings import Settings
 from tierbench.controller.watches import handled, reflected
 from tierbench.kube.informer import ListObserver
-from tierbench.kube.resources import NODES
+from tierbench.kube.meta import NODES
 
 
 def settings_of(**environment: str) -> Settings:

@@ -11,7 +11,7 @@ from tests.unit.domain.world import benchmark, node, node_class, seal, trial_lin
 from tierbench.api.result import RESULTS
 from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube.resources import JOBS, PODS, SERVICES
+from tierbench.kube.meta import JOBS, PODS, SERVICES
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")

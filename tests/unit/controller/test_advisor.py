@@ -18,7 +18,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import TRIES, Context
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
-from tierbench.kube.errors import ApiError, NotFoundError
+from tierbench.kube.client import ApiError, NotFoundError
 from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)

@@ -9,7 +9,7 @@ from tierbench.controller.context import AdmissionQueue, ObjectCaches, RunResult
 from tierbench.domain.observed import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata
-from tierbench.kube.resources import CONFIG_MAPS, PODS
+from tierbench.kube.meta import CONFIG_MAPS, PODS
 
 A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
 KEY = ("FileTransferBenchmark", "ns", "demo")

@@ -7,7 +7,7 @@ from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tierbench.api.schema import object_schema, resource_types
 from tierbench.controller.definitions import DefinitionCheck, check_definitions, missing_fields
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 from tierbench.metrics.operator import OperatorMetrics
 
 INDEX, DOCUMENT = "/openapi/v3", "/openapi/v3/apis/tierbench.io/v1alpha1"

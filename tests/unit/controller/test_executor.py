@@ -7,7 +7,7 @@ from tests.unit.apiserver.server import ApiServer
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import acquire_leases, release_leases
 from tierbench.domain.views import lease_view
-from tierbench.kube.resources import LEASES
+from tierbench.kube.meta import LEASES
 
 HOUR = timedelta(hours=1)
 

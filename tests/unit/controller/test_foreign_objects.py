@@ -6,8 +6,8 @@ from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, forei
 from tests.unit.domain.world import trial_line
 from tierbench.api.result import RESULTS
 from tierbench.domain.actions import DeleteJob, DeleteServer
-from tierbench.kube.errors import ConflictError
-from tierbench.kube.resources import CONFIG_MAPS, PODS, SECRETS, SERVICES
+from tierbench.kube.client import ConflictError
+from tierbench.kube.meta import CONFIG_MAPS, PODS, SECRETS, SERVICES
 from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS
 
 

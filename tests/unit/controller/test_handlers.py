@@ -27,11 +27,10 @@ from tierbench.controller.framework import run_kopf
 from tierbench.controller.reconciler import FINALIZER
 from tierbench.controller.watches import handled
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kube import session
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, LeadershipLostError
+from tierbench.kube import connect
+from tierbench.kube.client import ApiError, Kube, LeadershipLostError
 from tierbench.kube.informer import ListObserver
-from tierbench.kube.resources import PODS, ResourceType
+from tierbench.kube.meta import PODS, ResourceType
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 RESOURCE = FileTransferBenchmark.KIND.resource
@@ -106,7 +105,7 @@ def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "BenchmarkReconciler", Reconciler)
     monkeypatch.setattr(framework, "_BACKOFF_SECONDS", (0.05,))
     monkeypatch.setattr(framework, "_LAST_BACKOFF_SECONDS", 0.05)
-    monkeypatch.setattr(session, "_LOGIN_SECONDS", 0.05)
+    monkeypatch.setattr(connect, "_LOGIN_SECONDS", 0.05)
     Reconciler.log, Reconciler.may_clean_up, Reconciler.ends_after, Reconciler.fails = [], asyncio.Event(), 0, 0
     Reconciler.may_clean_up.set()
 

@@ -8,8 +8,8 @@ from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.node_classes import ClusterView
-from tierbench.kube.errors import ApiError, ConflictError
-from tierbench.kube.resources import NODES
+from tierbench.kube.client import ApiError, ConflictError
+from tierbench.kube.meta import NODES
 
 
 def node(name: str, memory: str = "4Gi") -> dict[str, Any]:

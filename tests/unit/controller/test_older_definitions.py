@@ -7,7 +7,7 @@ import pytest
 
 from tests.unit.controller.reconciling import CLIENT, Demo, WaitError
 from tierbench.controller import reconciler
-from tierbench.kube.errors import NotFoundError
+from tierbench.kube.client import NotFoundError
 
 MISSING = ("BenchmarkResult status.a",)
 OLDER = ("True", "DefinitionsOlder")

@@ -7,9 +7,8 @@ import pytest
 from tests.unit.apiserver.server import Raw, Request
 from tests.unit.controller.reconciling import CLIENT, RESOURCE, SERVER, Demo, WaitError
 from tierbench.controller import reconciler
-from tierbench.kube.clock import wait_for_event
-from tierbench.kube.errors import ApiError
-from tierbench.kube.resources import PODS
+from tierbench.kube.client import ApiError
+from tierbench.kube.meta import PODS, wait_for_event
 
 
 async def test_benchmark_is_measured_and_its_labels_are_copied_to_its_results(demo: Demo) -> None:

@@ -9,8 +9,8 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.context import TRIES
 from tierbench.domain.actions import SaveResult
 from tierbench.domain.decide import decide
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError, UnknownFieldError
-from tierbench.kube.resources import JOBS
+from tierbench.kube.client import ApiError, ConflictError, NotFoundError, UnknownFieldError
+from tierbench.kube.meta import JOBS
 
 RESULT_STATUS = ("PATCH", f"{RESULT}/status")
 

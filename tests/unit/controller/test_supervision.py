@@ -15,7 +15,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.main import until
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.watches import handled
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 
 
 async def hang() -> None:

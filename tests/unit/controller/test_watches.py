@@ -16,7 +16,7 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.watches import handled, reflected
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import Informer, ListObserver, run_informer
-from tierbench.kube.resources import PODS
+from tierbench.kube.meta import PODS
 
 RESOURCE = FileTransferBenchmark.KIND.resource
 Raw = dict[str, Any]

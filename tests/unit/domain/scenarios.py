@@ -10,7 +10,7 @@ from tierbench.api.benchmark import RunStatus
 from tierbench.api.quantity import parse_size
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, Termination
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 from tierbench.workloads.plan import Case
 
 CLIFF, PAYLOAD_CLIFF = 20 * 2**20, 20 * 2**10

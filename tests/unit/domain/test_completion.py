@@ -11,7 +11,7 @@ from tests.unit.domain.scenarios import condition
 from tests.unit.domain.world import START, World, benchmark
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 
 ENDED = (Phase.COMPLETE, Phase.FAILED)
 

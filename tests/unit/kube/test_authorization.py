@@ -5,7 +5,7 @@ import pytest
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tierbench.kube.authorization import may_get
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 
 
 @pytest.mark.parametrize("status", [403, 503])

@@ -12,9 +12,8 @@ from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, Cl
 
 from tests.unit.apiserver.client import InProcessClient, InProcessKube
 from tests.unit.apiserver.server import ApiServer
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, NotFoundError, describe_error
-from tierbench.kube.resources import NODES
+from tierbench.kube.client import ApiError, Kube, NotFoundError, describe_error
+from tierbench.kube.meta import NODES
 
 CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 

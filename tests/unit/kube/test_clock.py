@@ -6,8 +6,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from tierbench.kube import clock as module
-from tierbench.kube.clock import Clock, wait_for_event
+from tierbench.kube import meta as module
+from tierbench.kube.meta import Clock, wait_for_event
 
 NOW = datetime(2026, 1, 1, 12, 0, 0, 500_000, UTC)
 

@@ -13,7 +13,7 @@ from yarl import URL
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer, Request
 from tierbench.kube import informer as watching
-from tierbench.kube.errors import ApiError
+from tierbench.kube.client import ApiError
 from tierbench.kube.informer import (
     Informer,
     InformerCache,
@@ -22,7 +22,7 @@ from tierbench.kube.informer import (
     Update,
     WatchEvent,
 )
-from tierbench.kube.resources import PODS
+from tierbench.kube.meta import PODS
 
 Raw = dict[str, Any]
 

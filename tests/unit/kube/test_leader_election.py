@@ -12,7 +12,7 @@ from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer, Request
 from tierbench.api.model import GROUP
 from tierbench.kube import leader_election
-from tierbench.kube.errors import ApiError, LeadershipLostError
+from tierbench.kube.client import ApiError, LeadershipLostError
 from tierbench.kube.leader_election import (
     LEASE_SECONDS,
     RENEW_DEADLINE_SECONDS,
@@ -22,7 +22,7 @@ from tierbench.kube.leader_election import (
     LeaseLock,
     OtherLeader,
 )
-from tierbench.kube.resources import JOBS, LEASES
+from tierbench.kube.meta import JOBS, LEASES
 from tierbench.metrics.operator import OperatorMetrics
 
 LEASE_PATH = LEASES.path("leases")

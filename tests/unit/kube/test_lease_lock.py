@@ -15,7 +15,7 @@ from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.examples import examples
 from tierbench.api.model import GROUP
-from tierbench.kube.errors import REQUEST_ERRORS, ConflictError, LeadershipLostError
+from tierbench.kube.client import REQUEST_ERRORS, ConflictError, LeadershipLostError
 from tierbench.kube.leader_election import LEASE_SECONDS, ElectionRecord, Fence, LeaseLock
 
 CLAIMS = (

@@ -16,7 +16,7 @@ from tierbench.advice.estimate import derived_statistic, estimate
 from tierbench.advice.tables import Cell
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.kube.clock import parse_time
+from tierbench.kube.meta import parse_time
 from tierbench.results.export import to_csv
 from tierbench.results.published import is_ignored, read_csv
 from tierbench.results.quantities import RETRIES

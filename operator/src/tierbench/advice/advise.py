@@ -29,7 +29,7 @@ from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass, SelectorOperator
 from tierbench.api.placement_advice import Dimension, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, Note
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 from tierbench.results.quantities import RETRIES, levels_and_parameters
 from tierbench.results.units import join_words, percent, title
 from tierbench.stats.posterior import Prospect

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Final
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from tierbench.kube.resources import ResourceType
+from tierbench.kube.meta import ResourceType
 
 GROUP: Final = "tierbench.io"
 VERSION: Final = "v1alpha1"

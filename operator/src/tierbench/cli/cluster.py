@@ -15,11 +15,10 @@ from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse
 from tierbench.domain.node_classes import usable
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import Kube
+from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube, NotFoundError, describe_error
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
-from tierbench.kube.errors import REQUEST_ERRORS, ApiError, ConflictError, NotFoundError, describe_error
 from tierbench.kube.informer import Update, WatchError, list_and_watch
-from tierbench.kube.resources import CLUSTER_ROLES, NODES, ResourceType, selector
+from tierbench.kube.meta import CLUSTER_ROLES, NODES, ResourceType, selector
 from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"

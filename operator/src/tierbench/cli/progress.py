@@ -10,7 +10,7 @@ from tierbench.api.result import RESULTS, BenchmarkResult, ResultPhase
 from tierbench.cli.command import ExitCode
 from tierbench.cli.objects import parse_object
 from tierbench.kube.informer import InitialListSynced, Update, WatchError, WatchEvent, WatchResumed
-from tierbench.kube.resources import Raw
+from tierbench.kube.meta import Raw
 
 _FAILED: Final = ("Failed", "True")
 _NOT_PASSED: Final = frozenset({("Passed", "ConstraintsBroken"), ("Passed", "ConstraintsUnknown")})

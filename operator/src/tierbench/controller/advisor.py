@@ -18,7 +18,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.domain import reasons
 from tierbench.domain.status import advice_events, advice_status
-from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
+from tierbench.kube.client import REQUEST_ERRORS, NotFoundError, is_permanent
 from tierbench.workloads.names import Owner
 
 _ERROR_SECONDS: Final = 5.0

@@ -17,11 +17,9 @@ from tierbench.domain.observed import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import ApiError, UnknownFieldError
-from tierbench.kube.events import EventRecorder
+from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
 from tierbench.kube.informer import InformerCache
-from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
+from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.metrics.family import Samples
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples

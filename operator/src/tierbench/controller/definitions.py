@@ -11,10 +11,8 @@ from typing import Any, Final
 from tierbench.api.model import API_VERSION, GROUP, VERSION
 from tierbench.api.schema import object_schema, resource_types
 from tierbench.domain import reasons
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_time, wait_for_event
-from tierbench.kube.errors import REQUEST_ERRORS
-from tierbench.kube.resources import Raw
+from tierbench.kube.client import REQUEST_ERRORS, Kube
+from tierbench.kube.meta import Raw, format_time, wait_for_event
 from tierbench.metrics.operator import OperatorMetrics
 
 Schema = Mapping[str, Any]

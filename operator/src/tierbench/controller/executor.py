@@ -26,10 +26,8 @@ from tierbench.domain.actions import (
 )
 from tierbench.domain.observed import ClusterState
 from tierbench.domain.views import lease_view
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_micro_time
-from tierbench.kube.errors import ApiError, ConflictError, NotFoundError
-from tierbench.kube.resources import (
+from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.kube.meta import (
     CONFIG_MAPS,
     JOBS,
     LEASES,
@@ -39,6 +37,7 @@ from tierbench.kube.resources import (
     SERVICES,
     VOLUME_CLAIMS,
     ResourceType,
+    format_micro_time,
     type_of,
 )
 from tierbench.workloads.names import LABEL_RUN, inherited_labels, reference

@@ -8,8 +8,8 @@ import kopf
 from tierbench.controller.context import Context
 from tierbench.controller.handlers import HANDLERS, Memo
 from tierbench.controller.reconciler import FINALIZER
+from tierbench.kube.connect import open_session
 from tierbench.kube.informer import Informer, ListObserver
-from tierbench.kube.session import open_session
 
 _PAGE: Final = 100
 _WATCH_SECONDS: Final = 30

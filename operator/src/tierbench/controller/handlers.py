@@ -15,7 +15,7 @@ from tierbench.controller.reconciler import BenchmarkReconciler, needs_reconcile
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.informer import Informer, ListObserver
-from tierbench.kube.resources import JOBS, PODS, SERVICES
+from tierbench.kube.meta import JOBS, PODS, SERVICES
 from tierbench.workloads.names import Owner
 
 HANDLERS: Final = kopf.OperatorRegistry()

@@ -22,9 +22,8 @@ from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.controller.watches import handled, reflected
 from tierbench.kube.authorization import may_get
-from tierbench.kube.client import Kube
+from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
 from tierbench.kube.connect import connect
-from tierbench.kube.errors import REQUEST_ERRORS, describe_error
 from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, end_process
 from tierbench.metrics.operator import OperatorMetrics

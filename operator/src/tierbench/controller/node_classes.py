@@ -11,9 +11,8 @@ from tierbench.controller.definitions import DefinitionCheck
 from tierbench.domain.children import PARSE_ERRORS
 from tierbench.domain.node_classes import resolve
 from tierbench.domain.views import NodeView, node_view
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import wait_for_event
-from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError, is_permanent
+from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent
+from tierbench.kube.meta import wait_for_event
 from tierbench.metrics.operator import OperatorMetrics
 
 _PAUSE_SECONDS: Final = 5.0

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 
 from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import REQUEST_ERRORS, ApiError
+from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube
 from tierbench.results.parser import Output, OutputParser, SealState, check_seal
 from tierbench.workloads.names import CLIENT
 

@@ -35,9 +35,8 @@ from tierbench.domain.completion import cleanup
 from tierbench.domain.decide import decide
 from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
-from tierbench.kube.clock import wait_for_event
-from tierbench.kube.errors import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
-from tierbench.kube.resources import Raw, ResourceType
+from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
+from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.names import ROLE_CLIENT, Owner
 
 FINALIZER: Final = f"{GROUP}/cleanup"

@@ -13,10 +13,9 @@ from typing import Final
 
 from tierbench.controller.logs import LogFormat, log_to_stderr
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import Kube
+from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError
 from tierbench.kube.connect import connect
-from tierbench.kube.errors import REQUEST_ERRORS, NotFoundError
-from tierbench.kube.resources import ResourceType
+from tierbench.kube.meta import ResourceType
 
 _PERIOD_SECONDS: Final = 1.0
 _MOST_NAMES: Final = 5

@@ -17,10 +17,8 @@ from tierbench.domain.children import PARSE_ERRORS, Children, ControllerRefManag
 from tierbench.domain.observed import ClusterState, FailedRequest
 from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, lease_view
 from tierbench.kinds.registry import BENCHMARKS, workload_of
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import parse_time
-from tierbench.kube.errors import REJECTED, ApiError, NotFoundError
-from tierbench.kube.resources import JOBS, LEASES, PODS, SERVICES, Raw, type_of
+from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
+from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, parse_time, type_of
 from tierbench.workloads.names import Owner
 from tierbench.workloads.workload import Workload
 

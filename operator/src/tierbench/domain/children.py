@@ -10,7 +10,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.providers import known_apis, owner_kinds_of
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, PodView, ProviderObject, job_view, pod_view
-from tierbench.kube.resources import Raw
+from tierbench.kube.meta import Raw
 from tierbench.workloads.names import LABEL_ROLE, Owner
 
 View = TypeVar("View")

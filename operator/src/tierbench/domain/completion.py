@@ -20,7 +20,7 @@ from tierbench.domain.quotas import kept_runs, outdated_results, too_many_cases
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions
 from tierbench.domain.views import Problem
-from tierbench.kube.clock import format_time, parse_time
+from tierbench.kube.meta import format_time, parse_time
 
 _MAXIMUM_ANSWER: Final = 1024
 _SCHEDULE_SECONDS: Final = 300.0  # clocks may be set

@@ -22,7 +22,7 @@ from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
 from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
 from tierbench.domain.status import ConditionUpdate, set_conditions
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 
 _LISTED: Final = 5
 _DEFINITIONS_MATCH: Final = "The CustomResourceDefinitions match the operator."

@@ -12,7 +12,7 @@ from tierbench.domain.quotas import runs_to_delete, seconds_left, storage_full, 
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
-from tierbench.kube.clock import parse_time
+from tierbench.kube.meta import parse_time
 
 _NOT_SUSPENDED: Final = ConditionUpdate(
     reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false."

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
-from tierbench.kube.resources import Name, Raw
+from tierbench.kube.meta import Name, Raw
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""

@@ -16,7 +16,7 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import Event
 from tierbench.domain.run import Run
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 from tierbench.results.units import show_levels
 from tierbench.workloads.plan import Case
 

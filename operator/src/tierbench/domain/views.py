@@ -10,8 +10,7 @@ from pydantic import ValidationError
 from tierbench.api.measurements import Failure
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
-from tierbench.kube.clock import parse_time
-from tierbench.kube.resources import Raw
+from tierbench.kube.meta import Raw, parse_time
 from tierbench.workloads.names import (
     CLIENT,
     LABEL_ATTEMPT,

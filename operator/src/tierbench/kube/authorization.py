@@ -2,9 +2,8 @@
 
 from typing import Any, Final
 
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import REQUEST_ERRORS, describe_error
-from tierbench.kube.resources import ResourceType
+from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
+from tierbench.kube.meta import ResourceType
 
 _TOKEN_REVIEW: Final = ("authentication.k8s.io/v1", "TokenReview", "tokenreviews")
 _ACCESS_REVIEW: Final = ("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews")

@@ -1,18 +1,28 @@
-"""A client of the API server: plain JSON objects in and out, one connection pool."""
+"""A client of the API server: plain JSON objects in and out, one connection pool. Its errors, and events of objects."""
 
 import asyncio
+import contextlib
 import json
+import os
+import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from http.client import responses
 from typing import Any, Final
 
 import aiohttp
 from kubernetes.aio.client import ApiClient
 
-from tierbench.kube.clock import Clock
-from tierbench.kube.errors import ApiError, NotFoundError, error_of
-from tierbench.kube.resources import PODS, ResourceType, selector
+from tierbench.kube.meta import EVENTS, PODS, Clock, ResourceType, format_time, selector
+
+_NOT_FOUND, _CONFLICT = 404, 409
+# The first is the message of a server-side apply, the second that of other writes.
+_UNKNOWN_FIELD: Final = ("field not declared in schema", "strict decoding error: unknown field")
+_PERMANENT: Final = frozenset({400, 413, 422})
+
+REJECTED: Final = frozenset({403, 422})
+"""The HTTP status of a request that is invalid, or that a quota or a policy forbids."""
 
 OnResponse = Callable[[str, int], None]
 """Receives the method and the HTTP status of each answered request."""
@@ -28,6 +38,67 @@ _PAGE: Final = 100
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _ERROR_STATUS: Final = 400
+_LONGEST_MESSAGE: Final = 1024
+
+
+class ApiError(Exception):
+    """The API server rejected a request. `status` is the HTTP status, `reason` is that of the Status object."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(f"{status} {reason}: {message}")
+        self.status = status
+        self.reason = reason
+        self.message = message
+
+
+class NotFoundError(ApiError):
+    """The object does not exist."""
+
+
+class ConflictError(ApiError):
+    """The object exists already, or has changed since it was read."""
+
+
+class UnknownFieldError(ApiError):
+    """The object has a field that the schema of its type does not have. The API server stored nothing of it."""
+
+
+class LeadershipLostError(Exception):
+    """This process does not lead, so it must not write."""
+
+
+REQUEST_ERRORS: Final = (ApiError, aiohttp.ClientError, TimeoutError, OSError, LeadershipLostError)
+"""The errors that a request can raise."""
+
+
+def is_permanent(error: Exception) -> bool:
+    """Returns whether the API server rejects the same request again until a schema or a policy changes."""
+    return isinstance(error, UnknownFieldError) or (isinstance(error, ApiError) and error.status in _PERMANENT)
+
+
+def describe_error(error: Exception) -> str:
+    """Returns why a request failed, on one short line."""
+    if isinstance(error, ApiError):
+        return f"{error.status} {responses.get(error.status, error.reason)}"
+    if isinstance(error, aiohttp.InvalidURL):
+        return "this is no URL"
+    cause = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
+    if isinstance(cause, OSError) and not isinstance(cause, ssl.SSLError) and cause.errno and cause.errno > 0:
+        return os.strerror(cause.errno)
+    return str(cause) or type(cause).__name__
+
+
+def error_of(status: int, data: bytes) -> ApiError:
+    """Returns the error for an answer with a status of 400 or more."""
+    try:
+        body = json.loads(data)
+        reason, message = str(body.get("reason", "")), str(body.get("message", ""))
+    except ValueError:
+        reason, message = "", data.decode(errors="replace")[:512]
+    if any(words in message for words in _UNKNOWN_FIELD):
+        return UnknownFieldError(status, reason, message)
+    kinds: dict[int, type[ApiError]] = {_NOT_FOUND: NotFoundError, _CONFLICT: ConflictError}
+    return kinds.get(status, ApiError)(status, reason, message)
 
 
 class Kube:
@@ -261,3 +332,42 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 def _without_empty(part: Mapping[str, Any]) -> dict[str, Any]:
     filled = {name: _without_empty(value) if isinstance(value, Mapping) else value for name, value in part.items()}
     return {name: value for name, value in filled.items() if value != {}}
+
+
+class EventRecorder:
+    """Records events of one object. `reference` is its ObjectReference, `controller` the reporting controller."""
+
+    def __init__(self, kube: Kube, reference: Mapping[str, str], component: str, controller: str) -> None:
+        self._kube = kube
+        self._reference = reference
+        self._component = component
+        self._controller = controller
+        self._recorded: set[str] = set()
+
+    async def event(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """Records an event. Raises ApiError."""
+        stamp = format_time(self._kube.now())
+        name, namespace = self._reference["name"], self._reference["namespace"]
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"generateName": f"{name}.", "namespace": namespace},
+            "involvedObject": dict(self._reference),
+            "reason": reason,
+            "message": message[:_LONGEST_MESSAGE],
+            "type": "Warning" if warning else "Normal",
+            "source": {"component": self._component},
+            "reportingComponent": self._controller,
+            "firstTimestamp": stamp,
+            "lastTimestamp": stamp,
+            "count": 1,
+        }
+        await self._kube.create(EVENTS, namespace, body)
+
+    async def warn_once(self, reason: str, message: str) -> None:
+        """Records a warning with a message that this recorder has not recorded yet. Ignores a failed request."""
+        if message in self._recorded:
+            return
+        with contextlib.suppress(*REQUEST_ERRORS):
+            await self.event(reason, message, warning=True)
+            self._recorded.add(message)

@@ -1,20 +1,22 @@
-"""Logs in to an API server: in a pod, or by a kubeconfig."""
+"""Logs in to an API server: in a pod, or by a kubeconfig. Opens sessions for another client, such as kopf."""
 
+import asyncio
 import socket
 import struct
 from asyncio.sslproto import SSLProtocol
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 import aiohttp
-from aiohttp import AddrInfoType
+from aiohttp import AddrInfoType, ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
 from kubernetes import config
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 from yaml import YAMLError
+from yarl import URL
 
-from tierbench.kube.client import TIMEOUT, Kube, OnResponse
+from tierbench.kube.client import FIELD_MANAGER, TIMEOUT, Kube, OnResponse
 
 # The semaphore of Kube limits requests. Each watch and each followed log has a connection of its own.
 _NO_LIMIT: Final = 0
@@ -28,6 +30,13 @@ _load_kube_config: Callable[..., None] = config.load_kube_config
 _contexts: Callable[..., tuple[list[dict[str, Any]], dict[str, Any]]] = config.list_kube_config_contexts
 # The loader does not check the types of what it reads, so it raises the last two.
 _UNUSABLE: Final = (ConfigException, OSError, YAMLError, TypeError, AttributeError)
+_REQUESTS_AT_ONCE: Final = 16
+_WATCH: Final = "watch"
+_UNAUTHORIZED: Final = 401
+_LOGIN_SECONDS: Final = 1.0
+
+OnPage = Callable[[URL, Mapping[str, Any]], None]
+"""Receives a page of a list, and the URL that it was read from."""
 
 
 class KubeconfigError(Exception):
@@ -87,3 +96,53 @@ async def connect_by_kubeconfig(path: str | None, context: str | None) -> AsyncI
     chosen = next((item for item in contexts if item["name"] == context), active)
     async with client:
         yield Kube(client, timeout=_CLI_TIMEOUT), chosen["context"].get("namespace") or "default"
+
+
+def open_session(kube: Kube, on_page: OnPage) -> aiohttp.ClientSession:
+    """Opens a session with the login, the fence and the metrics of `kube`. `on_page` gets each page of a list."""
+    return aiohttp.ClientSession(
+        **kube.connections,
+        headers={"User-Agent": FIELD_MANAGER},  # the API server derives the field manager from it
+        middlewares=(_authorize(kube), _report_lists(on_page), _guard(kube)),
+    )
+
+
+def _authorize(kube: Kube) -> ClientMiddlewareType:
+    async def authorize(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        value = await kube.authorization()
+        if value is not None:
+            request.headers["Authorization"] = value
+        response = await send(request)
+        if response.status == _UNAUTHORIZED:  # the client logs in again at once
+            await asyncio.sleep(_LOGIN_SECONDS)
+        return response
+
+    return authorize
+
+
+def _report_lists(on_page: OnPage) -> ClientMiddlewareType:
+    async def report(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        response = await send(request)
+        if request.method == "GET" and response.ok and _WATCH not in request.url.query:
+            on_page(request.url, await response.json())  # the client reads the same bytes from the response again
+        return response
+
+    return report
+
+
+def _guard(kube: Kube) -> ClientMiddlewareType:
+    # A TLS connection takes 300 KiB, so concurrent requests share a few.
+    free = asyncio.Semaphore(_REQUESTS_AT_ONCE)
+
+    async def guard(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        if _WATCH in request.url.query:
+            response = await send(request)
+        else:
+            async with free:
+                if request.method != "GET":
+                    kube.check_leader()
+                response = await send(request)
+        kube.on_response(request.method, response.status)
+        return response
+
+    return guard

@@ -11,9 +11,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 from yarl import URL
 
-from tierbench.kube.client import Kube
-from tierbench.kube.errors import REQUEST_ERRORS, ApiError, describe_error
-from tierbench.kube.resources import Name, Raw, ResourceType, name_of
+from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube, describe_error
+from tierbench.kube.meta import Name, Raw, ResourceType, name_of
 
 _BACKOFF_SECONDS: Final = 1.0
 _MOST_BACKOFF_SECONDS: Final = 8.0

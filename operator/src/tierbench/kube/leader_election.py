@@ -16,10 +16,8 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from tierbench.kube.client import Kube
-from tierbench.kube.clock import format_micro_time
-from tierbench.kube.errors import REQUEST_ERRORS, ConflictError, LeadershipLostError, NotFoundError
-from tierbench.kube.resources import LEASES, Raw
+from tierbench.kube.client import REQUEST_ERRORS, ConflictError, Kube, LeadershipLostError, NotFoundError
+from tierbench.kube.meta import LEASES, Raw, format_micro_time
 
 Seconds = Callable[[], float]
 

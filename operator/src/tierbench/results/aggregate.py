@@ -21,7 +21,7 @@ from tierbench.api.result import (
 )
 from tierbench.api.run_policy import TrimBy, trials_of_passes
 from tierbench.kinds.registry import kind_of
-from tierbench.kube.clock import format_time
+from tierbench.kube.meta import format_time
 from tierbench.results.merging import merge_distributions
 from tierbench.results.quantities import (
     RETRIES,

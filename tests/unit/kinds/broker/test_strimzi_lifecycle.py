@@ -8,7 +8,7 @@ from tierbench.domain import reasons
 from tierbench.domain.views import ProviderObject, pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
-from tierbench.kube.clock import parse_time
+from tierbench.kube.meta import parse_time
 from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
 
 SINCE = "2026-01-01T00:01:00Z"

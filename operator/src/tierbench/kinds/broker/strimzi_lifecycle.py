@@ -15,8 +15,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
-from tierbench.kube.clock import parse_time
-from tierbench.kube.resources import Raw
+from tierbench.kube.meta import Raw, parse_time
 from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
