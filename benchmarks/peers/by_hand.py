@@ -13,9 +13,8 @@ from tierbench.controller.credentials import fill
 from tierbench.generate.values import ChartValues
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.file_transfer.workload import FileTransfer
-from tierbench.workloads.names import Owner
 from tierbench.workloads.plan import ScheduledTrial, plan
-from tierbench.workloads.workload import ClientInstance, Images, Manifest, RunningServer, ServerInstance, Target
+from tierbench.workloads.workload import ClientInstance, Images, Manifest, Owner, RunningServer, ServerInstance, Target
 
 _IMAGES = Images(
     client=reference("client"),

@@ -7,8 +7,8 @@ from typing import Final
 
 from tests.operator.player import Client, Player, Pod
 from tierbench.kube.client import Kube
-from tierbench.workloads.names import LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import ScheduledTrial
+from tierbench.workloads.workload import LABEL_ROLE, ROLE_CLIENT
 
 PORT: Final = 10250
 SIMULATED: Final = "sim-"

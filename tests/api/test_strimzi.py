@@ -25,8 +25,7 @@ from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload
 from tierbench.kube.client import ApiError, Kube
 from tierbench.kube.meta import type_of
-from tierbench.workloads.names import Owner
-from tierbench.workloads.workload import Manifest, NodeSize, ServerInstance
+from tierbench.workloads.workload import Manifest, NodeSize, Owner, ServerInstance
 
 pytestmark = pytest.mark.apiserver
 

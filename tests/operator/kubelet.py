@@ -14,8 +14,8 @@ from tests.operator.process import OWN_MODULES, Operator, token_of
 from tests.operator.relay import Relay
 from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import PODS, format_time
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_ROLE
 from tierbench.workloads.plan import ScheduledTrial
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_ROLE
 
 _OPERATOR = "operator"
 """The name of the container in an operator's pod."""

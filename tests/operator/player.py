@@ -19,8 +19,8 @@ from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.informer import WatchEvent, list_and_watch
 from tierbench.kube.meta import PODS, format_time
 from tierbench.metrics.server import tls_context
-from tierbench.workloads.names import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 from tierbench.workloads.plan import ScheduledTrial
+from tierbench.workloads.workload import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 
 _RETRY_SECONDS = 0.2
 _logger = logging.getLogger(__name__)

@@ -11,7 +11,7 @@ from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
 from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
 from tierbench.domain.children import ControllerRefManager
-from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Owner
 
 NEWER = {"kind": "LatencyBenchmark", "name": "newer"}
 Capture = pytest.CaptureFixture[str]

@@ -17,7 +17,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS, BenchmarkResult, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Owner
 
 BENCHMARKS: Final = 100
 CLASSES: Final = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")

@@ -21,7 +21,7 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import ApiError
 from tierbench.kube.informer import InitialListSynced, WatchEvent
 from tierbench.kube.meta import CLUSTER_ROLES
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
 
 Capture = pytest.CaptureFixture[str]
 FTB = FileTransferBenchmark.KIND.resource

@@ -12,7 +12,7 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.meta import JOBS, PODS, SERVICES
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
+from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
 
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 RESOURCE = FileTransferBenchmark.KIND.resource

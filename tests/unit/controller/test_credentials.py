@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from tierbench.controller.credentials import fill
 from tierbench.kinds.broker import providers
-from tierbench.workloads.networking import SERVER_NAME
+from tierbench.workloads.pods import SERVER_NAME
 from tierbench.workloads.workload import Credentials
 
 MANIFEST = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "server"}}

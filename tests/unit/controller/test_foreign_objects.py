@@ -8,7 +8,7 @@ from tierbench.api.result import RESULTS
 from tierbench.domain.actions import DeleteJob, DeleteServer
 from tierbench.kube.client import ConflictError
 from tierbench.kube.meta import CONFIG_MAPS, PODS, SECRETS, SERVICES
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS
+from tierbench.workloads.workload import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS
 
 
 @pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])

@@ -31,7 +31,7 @@ from tierbench.kube import connect
 from tierbench.kube.client import ApiError, Kube, LeadershipLostError
 from tierbench.kube.informer import ListObserver
 from tierbench.kube.meta import PODS, ResourceType
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 RESOURCE = FileTransferBenchmark.KIND.resource
 KEY = ("FileTransferBenchmark", "default", "demo")

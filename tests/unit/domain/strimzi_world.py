@@ -10,7 +10,7 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.views import PodView, ProviderObject, ProviderState
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
-from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.workload import LABEL_RUN, LABEL_SLOT
 
 LISTENERS = {"plain": "kafka.default.svc:9092", "tls": "kafka.default.svc:9093"}
 VERSIONS = {"kafkaVersion": "4.3.1", "strimziVersion": "1.2.0"}

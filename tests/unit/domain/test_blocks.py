@@ -24,8 +24,8 @@ from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, Problem
-from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import MOST_TRIALS, Block, Case, ServerPlacement, plan_blocks, schedule_trials
+from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 TOGETHER = {(("cloud", 0), ("jetson", 0))}
 ALONE = {(("cloud", 0),), (("jetson", 0),)}

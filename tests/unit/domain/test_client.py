@@ -15,8 +15,7 @@ from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.actions import SaveTrace
 from tierbench.domain.views import PodView, Termination
-from tierbench.workloads.names import ROLE_CLIENT
-from tierbench.workloads.workload import Manifest
+from tierbench.workloads.workload import ROLE_CLIENT, Manifest
 
 AT_ONCE = {"nodeClasses": ["cloud", "jetson"], "together": ["AllAtOnce"]}
 STARTED = json.dumps({"contract": 1, "record": "TrialStarted", "trial": 2, "time": "2026-01-01T00:00:00Z"}) + "\n"

@@ -15,7 +15,7 @@ from tierbench.domain.decide import decide
 from tierbench.domain.observed import FailedRequest, QueueBlocker
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.quantities import is_censored
-from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 
 def test_runs_to_its_end() -> None:

@@ -27,8 +27,8 @@ from tierbench.api.result import ResultPhase
 from tierbench.api.run_policy import Order, OrderType, trials_of_passes
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem
-from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case, ServerPlacement, plan_blocks
+from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 TWO_BROKERS: dict[str, Any] = {
     "brokers": [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}],

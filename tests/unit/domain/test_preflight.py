@@ -14,7 +14,7 @@ from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem, Termination
-from tierbench.workloads.names import ROLE_CLIENT, ROLE_SERVER
+from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 ASKED: dict[str, Any] = {"preflight": {}}
 PREFLIGHT_JOBS = ("ft-demo-r1-c005-a1", "ft-demo-r1-c006-a1", "ft-demo-r1-c007-a1", "ft-demo-r1-c008-a1")

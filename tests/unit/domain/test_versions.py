@@ -7,7 +7,7 @@ from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.actions import DeleteServer
-from tierbench.workloads.names import ROLE_SERVER
+from tierbench.workloads.workload import ROLE_SERVER
 
 
 def world() -> World:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tierbench.domain.views import pod_view
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN
+from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN
 
 
 def pod(role: str, **container: Any) -> dict[str, Any]:

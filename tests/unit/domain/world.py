@@ -39,7 +39,7 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.registry import workload_of
 from tierbench.results.parser import parse_output
-from tierbench.workloads.names import (
+from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_LAYOUT,
@@ -50,9 +50,9 @@ from tierbench.workloads.names import (
     LAYOUT,
     ROLE_CLIENT,
     ROLE_SERVER,
+    Images,
     Owner,
 )
-from tierbench.workloads.workload import Images
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")

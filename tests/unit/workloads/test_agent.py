@@ -8,7 +8,7 @@ from tests.unit.kinds.broker import test_workload as test_broker
 from tests.unit.kinds.file_transfer import test_workload as test_file_transfer
 from tests.unit.kinds.file_transfer.test_workload import INSTANCE
 from tests.unit.kinds.network import test_workload as test_network
-from tierbench.workloads.agent import agent_url
+from tierbench.workloads.manifests import agent_url
 from tierbench.workloads.workload import Manifest, RunningServer
 
 AGENT = {"agent-token", "agent-key"}

@@ -13,9 +13,8 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy
 from tierbench.domain.actions import Create
 from tierbench.kinds.registry import workload_of
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT
-from tierbench.workloads.networking import network_policy
-from tierbench.workloads.workload import Manifest, ServerInstance
+from tierbench.workloads.pods import network_policy
+from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Manifest, ServerInstance
 
 KINDS = {
     "files": (benchmark, 8080),

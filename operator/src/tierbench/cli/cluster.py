@@ -19,7 +19,7 @@ from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube,
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
 from tierbench.kube.informer import Update, WatchError, list_and_watch
 from tierbench.kube.meta import CLUSTER_ROLES, NODES, ResourceType, selector
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"
 """The annotation on the ClusterRole of a release that lists the namespaces it watches. Empty means all."""

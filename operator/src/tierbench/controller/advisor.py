@@ -19,7 +19,7 @@ from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracke
 from tierbench.domain import reasons
 from tierbench.domain.status import advice_events, advice_status
 from tierbench.kube.client import REQUEST_ERRORS, NotFoundError, is_permanent
-from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Owner
 
 _ERROR_SECONDS: Final = 5.0
 _PAUSE_SECONDS: Final = 0.5

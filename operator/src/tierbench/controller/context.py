@@ -23,7 +23,7 @@ from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, Resourc
 from tierbench.metrics.family import Samples
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, Owner
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 TRIES: Final = 4
 SUSPENDED_SECONDS: Final = 600.0

@@ -10,8 +10,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tierbench.workloads.networking import SERVER_NAME
-from tierbench.workloads.pods import AGENT_KEY, AGENT_PIN, AGENT_TOKEN
+from tierbench.workloads.pods import AGENT_KEY, AGENT_PIN, AGENT_TOKEN, SERVER_NAME
 from tierbench.workloads.workload import Credentials, Manifest
 
 _LIFETIME = timedelta(days=30)

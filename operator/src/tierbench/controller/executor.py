@@ -40,8 +40,7 @@ from tierbench.kube.meta import (
     format_micro_time,
     type_of,
 )
-from tierbench.workloads.names import LABEL_RUN, inherited_labels, reference
-from tierbench.workloads.workload import Manifest
+from tierbench.workloads.workload import LABEL_RUN, Manifest, inherited_labels, reference
 
 _RESULT: Final = BenchmarkResult.KIND.kind
 # The operator may not list these types. Their names show which benchmark they belong to.

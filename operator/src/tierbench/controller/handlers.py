@@ -16,7 +16,7 @@ from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.informer import Informer, ListObserver
 from tierbench.kube.meta import JOBS, PODS, SERVICES
-from tierbench.workloads.names import Owner
+from tierbench.workloads.workload import Owner
 
 HANDLERS: Final = kopf.OperatorRegistry()
 

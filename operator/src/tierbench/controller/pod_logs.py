@@ -10,7 +10,7 @@ from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube
 from tierbench.results.parser import Output, OutputParser, SealState, check_seal
-from tierbench.workloads.names import CLIENT
+from tierbench.workloads.workload import CLIENT
 
 _RETRY_SECONDS = 1.0
 _GONE = "NotFound"  # the pod is gone; a node that does not answer has other reasons

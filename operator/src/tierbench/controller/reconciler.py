@@ -37,7 +37,7 @@ from tierbench.domain.observed import ClusterState, FailedRequest, Observed
 from tierbench.domain.providers import apis, known_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
-from tierbench.workloads.names import ROLE_CLIENT, Owner
+from tierbench.workloads.workload import ROLE_CLIENT, Owner
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"

@@ -19,8 +19,7 @@ from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, lease_
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, parse_time, type_of
-from tierbench.workloads.names import Owner
-from tierbench.workloads.workload import Workload
+from tierbench.workloads.workload import Owner, Workload
 
 OTHER_VERSION: Final = "was written by another version of tierbench, or by hand. It is kept as it is: run that version."
 _USUAL_DELAY: Final = timedelta(seconds=10)

@@ -14,7 +14,7 @@ from tierbench.controller.context import Context, benchmark_of
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.informer import Informer
 from tierbench.kube.meta import JOBS, LEASES, NODES, PODS, SERVICES, Name, Raw, ResourceType, name_of
-from tierbench.workloads.names import LABEL_KIND, LABEL_ROLE, ROLE_SERVER
+from tierbench.workloads.workload import LABEL_KIND, LABEL_ROLE, ROLE_SERVER
 
 
 def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:

@@ -11,7 +11,7 @@ from tierbench.domain.providers import known_apis, owner_kinds_of
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, PodView, ProviderObject, job_view, pod_view
 from tierbench.kube.meta import Raw
-from tierbench.workloads.names import LABEL_ROLE, Owner
+from tierbench.workloads.workload import LABEL_ROLE, Owner
 
 View = TypeVar("View")
 PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)

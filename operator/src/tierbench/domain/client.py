@@ -18,9 +18,18 @@ from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.merging import PartOutput, merge_parts
 from tierbench.results.parser import PrintedTrial, SealState, check_seal
-from tierbench.workloads.names import LAYOUT, ROLE_CLIENT, ROLE_SERVER
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
-from tierbench.workloads.workload import ClientInstance, ClientPart, Role, RunningServer, Target, Workload
+from tierbench.workloads.workload import (
+    LAYOUT,
+    ROLE_CLIENT,
+    ROLE_SERVER,
+    ClientInstance,
+    ClientPart,
+    Role,
+    RunningServer,
+    Target,
+    Workload,
+)
 
 _START_SECONDS: Final = 120
 _MAXIMUM_ERROR: Final = 300

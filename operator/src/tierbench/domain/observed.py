@@ -12,8 +12,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.parser import Output
-from tierbench.workloads.names import Owner
-from tierbench.workloads.workload import Workload
+from tierbench.workloads.workload import Owner, Workload
 
 
 @dataclass(frozen=True)

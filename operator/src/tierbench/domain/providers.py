@@ -13,10 +13,9 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi
 from tierbench.kinds.registry import BenchmarkKind, kinds
-from tierbench.workloads.names import LAYOUT, ROLE_SERVER
-from tierbench.workloads.networking import network_policy
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Case, ServerPlacement
-from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
+from tierbench.workloads.pods import network_policy
+from tierbench.workloads.workload import LAYOUT, ROLE_SERVER, RunningServer, ServerInstance, Workload
 
 
 class Provider(ABC):

@@ -7,7 +7,7 @@ from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
 from tierbench.domain.views import Problem
-from tierbench.workloads.names import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
 
 _LISTED_RUNS: Final = 3
 _NEVER: Final = datetime.max.replace(tzinfo=UTC)

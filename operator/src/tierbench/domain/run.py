@@ -25,7 +25,6 @@ from tierbench.domain.observed import Observed
 from tierbench.domain.views import Problem
 from tierbench.results import aggregate
 from tierbench.results.units import factor_traits
-from tierbench.workloads.names import ROLE_SERVER
 from tierbench.workloads.plan import (
     STANDALONE,
     Block,
@@ -38,7 +37,7 @@ from tierbench.workloads.plan import (
     refinement_cases,
 )
 from tierbench.workloads.pods import available_size
-from tierbench.workloads.workload import NodeSize, Role, ServerInstance
+from tierbench.workloads.workload import ROLE_SERVER, NodeSize, Role, ServerInstance
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from tierbench.api.measurements import Failure
 from tierbench.api.quantity import parse_quantity
 from tierbench.domain import reasons
 from tierbench.kube.meta import Raw, parse_time
-from tierbench.workloads.names import (
+from tierbench.workloads.workload import (
     CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -145,7 +145,7 @@ def node_view(raw: Raw) -> NodeView:
 
 
 def pod_view(raw: Raw) -> PodView:
-    """Returns the view of a core/v1 Pod with the labels of `workloads.names`."""
+    """Returns the view of a core/v1 Pod with the labels of `workloads.workload`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels = metadata["labels"]
     role, containers = labels[LABEL_ROLE], status.get("containerStatuses", ())
@@ -272,7 +272,7 @@ def _reported_problem(message: str) -> Problem | None:
 
 
 def job_view(raw: Raw) -> JobView:
-    """Returns the view of a batch/v1 Job with the labels of `workloads.names`."""
+    """Returns the view of a batch/v1 Job with the labels of `workloads.workload`."""
     labels = raw["metadata"]["labels"]
     true = {item["type"]: item for item in raw.get("status", {}).get("conditions", ()) if item["status"] == "True"}
     return JobView(

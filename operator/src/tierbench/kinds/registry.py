@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from tierbench.metrics.family import Samples
     from tierbench.report.figures import Figure
     from tierbench.report.panels import Panel
-    from tierbench.workloads.names import Owner
     from tierbench.workloads.plan import Case
-    from tierbench.workloads.workload import Images, Workload
+    from tierbench.workloads.workload import Images, Owner, Workload
 
     Rule = Callable[[ResultSpec, Sequence[ResultTrial]], Sequence[Note]]
     """A function that derives notes from the good trials of a case."""

@@ -9,7 +9,7 @@ from tierbench.domain.views import ProviderObject, pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
 from tierbench.kube.meta import parse_time
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
+from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, LABEL_SLOT
 
 SINCE = "2026-01-01T00:01:00Z"
 LABELS = {LABEL_RUN: "1", LABEL_SLOT: "0", LABEL_ROLE: ROLE}

@@ -12,10 +12,18 @@ from tierbench.kinds.network.spec import NetworkSpec
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
 from tierbench.metrics.family import Family, Samples, gauge
-from tierbench.workloads.client_job import flags, series_options
-from tierbench.workloads.names import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS, LABEL_RUN
+from tierbench.workloads.manifests import flags, series_options
 from tierbench.workloads.plan import Factor, ServerPlacement
-from tierbench.workloads.workload import ClientInstance, Manifest, Target
+from tierbench.workloads.workload import (
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_PASS,
+    LABEL_RUN,
+    ClientInstance,
+    Manifest,
+    Target,
+)
 
 
 class EchoSpec(NetworkSpec):

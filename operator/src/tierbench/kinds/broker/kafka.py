@@ -6,9 +6,8 @@ from tierbench.api.quantity import format_size, parse_size
 from tierbench.kinds.broker.server import CONFIGURATION, DATA, BrokerServer, share, storage_size
 from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.networking import SERVER_NAME
 from tierbench.workloads.plan import Factor
-from tierbench.workloads.pods import CREDENTIALS, TLS_CERTIFICATE
+from tierbench.workloads.pods import CREDENTIALS, SERVER_NAME, TLS_CERTIFICATE
 from tierbench.workloads.workload import NodeSize, ServerInstance
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}

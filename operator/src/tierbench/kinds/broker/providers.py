@@ -14,11 +14,18 @@ from tierbench.kinds.broker import server as mosquitto
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Broker, Kafka
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.agent import CLIENT_KEYS, agent_manifests
-from tierbench.workloads.names import Owner
-from tierbench.workloads.networking import SERVER_NAME, address
-from tierbench.workloads.pods import secret_items
-from tierbench.workloads.workload import Credentials, Images, Manifest, NodeSize, RunningServer, ServerInstance, secret
+from tierbench.workloads.manifests import CLIENT_KEYS, agent_manifests
+from tierbench.workloads.pods import SERVER_NAME, address, secret_items
+from tierbench.workloads.workload import (
+    Credentials,
+    Images,
+    Manifest,
+    NodeSize,
+    Owner,
+    RunningServer,
+    ServerInstance,
+    secret,
+)
 
 # Keys of a Secret.
 AGENT: Final = (*CLIENT_KEYS, "payload-key")

@@ -7,8 +7,7 @@ from typing import Final
 from tierbench.api.quantity import format_size
 from tierbench.kinds.broker.server_spec import Mosquitto
 from tierbench.kinds.broker.spec import BrokerSpec
-from tierbench.workloads.agent import agent_container, server_manifests
-from tierbench.workloads.names import Owner, server_labels
+from tierbench.workloads.manifests import agent_container, server_manifests
 from tierbench.workloads.pods import (
     CREDENTIALS,
     CREDENTIALS_MOUNT,
@@ -21,7 +20,7 @@ from tierbench.workloads.pods import (
     measured_resources,
     sidecar_resources,
 )
-from tierbench.workloads.workload import Images, Manifest, NodeSize, ServerInstance
+from tierbench.workloads.workload import Images, Manifest, NodeSize, Owner, ServerInstance, server_labels
 
 CONFIGURATION: Final = "/etc/tierbench"
 DATA: Final = "/data"

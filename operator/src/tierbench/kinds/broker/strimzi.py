@@ -12,10 +12,20 @@ from tierbench.kinds.broker.kafka import heap_size, kafka_settings
 from tierbench.kinds.broker.providers import ACCOUNT, AGENT, BrokerContext, Endpoint, account
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.server_spec import Strimzi
-from tierbench.workloads.agent import agent_manifests
-from tierbench.workloads.names import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner
+from tierbench.workloads.manifests import agent_manifests
 from tierbench.workloads.pods import NO_SIDECARS, pin_to_node, priority, secret_items
-from tierbench.workloads.workload import Credentials, Manifest, NodeSize, RunningServer, ServerInstance, secret
+from tierbench.workloads.workload import (
+    LABEL_ROLE,
+    LABEL_RUN,
+    LABEL_SLOT,
+    Credentials,
+    Manifest,
+    NodeSize,
+    Owner,
+    RunningServer,
+    ServerInstance,
+    secret,
+)
 
 GROUP: Final = "kafka.strimzi.io"
 ROLE: Final = "strimzi"

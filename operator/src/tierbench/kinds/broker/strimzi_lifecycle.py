@@ -16,9 +16,8 @@ from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.kube.meta import Raw, parse_time
-from tierbench.workloads.names import LABEL_RUN, LABEL_SLOT
 from tierbench.workloads.plan import Case
-from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
+from tierbench.workloads.workload import LABEL_RUN, LABEL_SLOT, RunningServer, ServerInstance, Workload
 
 # After TimeoutException Strimzi continues to try. The timeouts of the benchmark decide when it has failed.
 _IN_PROGRESS: Final = frozenset({"Creating", "TimeoutException"})
@@ -50,7 +49,7 @@ _FINALIZER_TIMEOUT: Final = timedelta(seconds=30)
 
 
 def strimzi_object(kind: str, raw: Raw) -> ProviderObject:
-    """Returns the view of an object of Strimzi with the labels of `workloads.names`."""
+    """Returns the view of an object of Strimzi with the labels of `workloads.workload`."""
     metadata, status = raw["metadata"], raw.get("status", {})
     labels, deleted = metadata["labels"], metadata.get("deletionTimestamp")
     conditions = status.get("conditions", ())

@@ -15,8 +15,7 @@ from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, E
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.kinds.registry import probe
-from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
-from tierbench.workloads.names import Owner
+from tierbench.workloads.manifests import client_job, credential_files, flags, series_options
 from tierbench.workloads.plan import (
     EXTERNAL,
     STANDALONE,
@@ -34,6 +33,7 @@ from tierbench.workloads.workload import (
     Images,
     Manifest,
     NodeSize,
+    Owner,
     Role,
     ServerInstance,
     Target,

@@ -11,16 +11,23 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
 from tierbench.kinds.registry import probe
-from tierbench.workloads.agent import CLIENT_KEYS, agent_container, server_manifests
-from tierbench.workloads.client_job import client_job, credential_files, flags, series_options
-from tierbench.workloads.names import Owner, server_labels
-from tierbench.workloads.networking import SERVER_NAME, address
+from tierbench.workloads.manifests import (
+    CLIENT_KEYS,
+    agent_container,
+    client_job,
+    credential_files,
+    flags,
+    series_options,
+    server_manifests,
+)
 from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
     CREDENTIALS,
     RESTRICTED,
+    SERVER_NAME,
     SERVER_READY_PERIOD_SECONDS,
     TLS_CERTIFICATE,
+    address,
     credentials_mounts,
     credentials_volumes,
     measured_resources,
@@ -34,11 +41,13 @@ from tierbench.workloads.workload import (
     Images,
     Manifest,
     NodeSize,
+    Owner,
     RunningServer,
     ServerInstance,
     Target,
     Workload,
     secret,
+    server_labels,
 )
 
 DATA: Final = "/data"

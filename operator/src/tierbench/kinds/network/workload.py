@@ -19,10 +19,15 @@ from tierbench.kinds.network.spec import (
     Together,
 )
 from tierbench.kinds.registry import Probe
-from tierbench.workloads.agent import CLIENT_KEYS, agent_container, agent_manifests, server_manifests
-from tierbench.workloads.client_job import client_job, flags, series_options
-from tierbench.workloads.names import Owner
-from tierbench.workloads.networking import address
+from tierbench.workloads.manifests import (
+    CLIENT_KEYS,
+    agent_container,
+    agent_manifests,
+    client_job,
+    flags,
+    series_options,
+    server_manifests,
+)
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
 from tierbench.workloads.pods import (
     POD_IP,
@@ -30,6 +35,7 @@ from tierbench.workloads.pods import (
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
+    address,
     measured_resources,
     secret_items,
 )
@@ -40,6 +46,7 @@ from tierbench.workloads.workload import (
     Images,
     Manifest,
     NodeSize,
+    Owner,
     Role,
     RunningServer,
     ServerInstance,
