@@ -130,7 +130,7 @@ class Cluster:
         self._check_kubernetes()
         self.binaries.exists()
         pause = images.build("pause")
-        with self._lock(self.name):
+        with self.lock(self.name):
             if self.exists:
                 if self._declared() != wanted:
                     raise ClusterError(f"cluster '{self.name}' is up with other nodes than {nodes}: take it down first")
@@ -153,7 +153,7 @@ class Cluster:
     def down(self) -> bool:
         """Removes the cluster with everything that it created. Returns False if there was none."""
         preflight.check_root()
-        with self._lock(self.name):
+        with self.lock(self.name):
             there = self.folder.exists()
             self._remove()
         return there
@@ -188,7 +188,7 @@ class Cluster:
 
     def start(self, component: str) -> None:
         """Starts a component (apiserver, jetson-1/kubelet) or boots a node (jetson-1)."""
-        with self._lock(self.name):
+        with self.lock(self.name):
             one, daemon = self._component(component)
             if one is None:
                 self.control_plane.start(daemon)
@@ -214,17 +214,17 @@ class Cluster:
 
     def stalls(self, on: bool) -> None:
         """Switches the stalls of the disks of nodes that declare them."""
-        with self._lock(self.name):
+        with self.lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
 
     def network_policies(self, on: bool) -> None:
         """Switches the enforcement of NetworkPolicies on every node."""
-        with self._lock(self.name):
+        with self.lock(self.name):
             policies.switch(on, self.nodes)
 
     def trust_registry(self, port: int) -> str:
         """Lets every node pull over plain HTTP from a registry at this port of the host. Returns its HOST:PORT."""
-        with self._lock(self.name):
+        with self.lock(self.name):
             address = f"{self.addresses.host}:{port}"
             (self.folder / node.REGISTRY).write_text(address)
             for one in self.nodes:
@@ -263,7 +263,7 @@ class Cluster:
         self.folder.chmod(0o700)
         shutil.copyfile(nodes, self.folder / "nodes.toml")
         (self.folder / "kubernetes").write_text(binaries.asked())
-        with self._lock(""):
+        with self.lock(""):
             addresses = first_free()
             (self.folder / "number").write_text(str(addresses.number))
             self._control_plane_machine.boot()
@@ -343,7 +343,8 @@ class Cluster:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     @contextmanager
-    def _lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str) -> Iterator[None]:
+        """Waits until no other process of this machine holds the lock of this name."""
         with Path("/run", f"tierbench.{name}.lock").open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield

@@ -30,14 +30,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def cluster() -> Cluster:
-    """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls."""
+def cluster() -> Iterator[Cluster]:
+    """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls.
+
+    Another test session on the same cluster waits for the end of this one, because both install the operator.
+    """
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
-    cluster.up()
-    cluster.stalls(False)
-    cluster.network_policies(True)
-    cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
-    return cluster
+    with cluster.lock(f"{cluster.name}-tests"):
+        cluster.up()
+        cluster.stalls(False)
+        cluster.network_policies(True)
+        cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
+        yield cluster
 
 
 @pytest.fixture(scope="session")
