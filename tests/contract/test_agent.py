@@ -21,7 +21,7 @@ from tests.unit.results.trials import NOW, spec
 from tierbench.api.result import ResultStatus
 from tierbench.controller.credentials import fill
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.parser import parse_output
+from tierbench.results.client_output import parse_output
 from tierbench.workloads.workload import Credentials
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.contract.conftest import HANG_SECONDS, SIZE
 from tests.contract.schema import CONTRACT
-from tierbench.results.parser import SealState, check_seal, parse_output
+from tierbench.results.client_output import SealState, check_seal, parse_output
 
 
 def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:

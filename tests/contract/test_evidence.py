@@ -13,7 +13,7 @@ from tests.histograms import bucket_index
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.result import ResultPhase, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.parser import SealState, check_seal, parse_output
+from tierbench.results.client_output import SealState, check_seal, parse_output
 
 
 def cut_short(handler: SimpleHTTPRequestHandler) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.schema import CONTRACT
 from tierbench.api.contract import Seal, TrialLine, TrialStartedLine
-from tierbench.results.parser import parse_output
+from tierbench.results.client_output import parse_output
 
 SERVER = {
     "residentBeforePartsPerMillion": 1_000_000, "residentAfterPartsPerMillion": 999_000, "deviceReadBytes": 2**40,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.operator.recorded import Replay
-from tierbench.results.parser import OutputParser, SealState, check_seal
+from tierbench.results.client_output import OutputParser, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 

@@ -38,7 +38,7 @@ from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.registry import workload_of
-from tierbench.results.parser import parse_output
+from tierbench.results.client_output import parse_output
 from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,

@@ -14,7 +14,7 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 
 TRIALS = 10
 MESSAGES = 1000

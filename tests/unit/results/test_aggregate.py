@@ -17,7 +17,7 @@ from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult, Missing, Note, ResultPhase, ResultStatus
 from tierbench.kinds.file_transfer.measures import io_bound
 from tierbench.results.aggregate import add_trials, conclude, describe_overall, fail, is_overall, missing_trials
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 from tierbench.results.quantities import is_censored
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.histograms import bucket_index, histogram_of
-from tierbench.results.merging import merge_histograms
+from tierbench.results.client_output import merge_histograms
 from tierbench.stats.distributions import (
     bucket_quantile,
     count_up_to,

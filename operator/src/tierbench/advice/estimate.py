@@ -9,12 +9,12 @@ from typing import Final
 from tierbench.advice.tables import Cell, ResultSet
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kinds
-from tierbench.results.published import is_published_mean
 from tierbench.results.quantities import (
     RETRIES,
     counted_trials,
     describe,
     good_trials,
+    is_published_mean,
     main_quantity,
     quantity_values,
     rate_quantity,

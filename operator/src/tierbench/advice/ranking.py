@@ -15,8 +15,7 @@ from tierbench.advice.tables import RunResults
 from tierbench.advice.workload import Levels, WorkloadItem, WorkloadResults, describe_workload, group_by_workload
 from tierbench.api.advice_answer import RankedAlternative, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.results.published import is_bare_mean
-from tierbench.results.quantities import RETRIES
+from tierbench.results.quantities import RETRIES, is_bare_mean
 from tierbench.results.units import join_words, percent, title
 from tierbench.stats.distributions import TAIL
 from tierbench.stats.posterior import Relation

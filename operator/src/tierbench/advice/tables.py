@@ -7,8 +7,7 @@ from typing import Final, Self
 
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
-from tierbench.results.published import is_published_mean
-from tierbench.results.quantities import is_censored, levels_and_parameters
+from tierbench.results.quantities import is_censored, is_published_mean, levels_and_parameters
 from tierbench.results.units import are_numbers, describe_level, factor_traits, is_size, join_words, level_number
 
 CLIENT: Final = "client"

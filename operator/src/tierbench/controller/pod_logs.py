@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from tierbench.domain.observed import FailedRequest, PodLog
 from tierbench.domain.views import PodView
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube
-from tierbench.results.parser import Output, OutputParser, SealState, check_seal
+from tierbench.results.client_output import Output, OutputParser, SealState, check_seal
 from tierbench.workloads.workload import CLIENT
 
 _RETRY_SECONDS = 1.0

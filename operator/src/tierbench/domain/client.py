@@ -16,8 +16,7 @@ from tierbench.domain.quotas import held_too_long, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.results.merging import PartOutput, merge_parts
-from tierbench.results.parser import PrintedTrial, SealState, check_seal
+from tierbench.results.client_output import PartOutput, PrintedTrial, SealState, check_seal, merge_parts
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import (
     LAYOUT,

@@ -11,7 +11,7 @@ from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult
 from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
-from tierbench.results.parser import Output
+from tierbench.results.client_output import Output
 from tierbench.workloads.workload import Owner, Workload
 
 

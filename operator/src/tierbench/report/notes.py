@@ -7,7 +7,7 @@ from typing import Final
 from tierbench.advice.tables import RunResults
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.results.published import is_bare_mean
+from tierbench.results.quantities import is_bare_mean
 from tierbench.results.units import join_words, show_level
 
 _ENOUGH_TRIALS: Final = 10

@@ -1,9 +1,15 @@
 """Charts of TCP over time: window, round trip and congestion state of each sender in the first trial of a case."""
 
+import binascii
+import gzip
+import json
+import zlib
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -24,13 +30,29 @@ from tierbench.report.charts import (
     value_axis,
 )
 from tierbench.report.notes import case_name
-from tierbench.results.traces import TCP_STATES, ConnectionTrace, decode_trace
 from tierbench.results.units import unit_for
 
 MOST_LINES: Final = 6
+TCP_STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+"""The congestion states of a Linux TCP socket, by their numbers."""
+_MAXIMUM_UNPACKED_BYTES: Final = 32 * 2**20
 _ROW: Final = 26.0
 Traces = Mapping[tuple[str, str], BenchmarkTrace]
 """Traces by namespace and name of their result."""
+
+
+@dataclass(frozen=True)
+class ConnectionTrace:
+    """The samples of one connection over time, as columns of one length.
+
+    `states` are indexes of TCP_STATES. A slow-start threshold of 0 is not set yet.
+    """
+
+    milliseconds: tuple[int, ...]
+    congestion_window_bytes: tuple[int, ...]
+    slow_start_threshold_bytes: tuple[int, ...]
+    round_trip_microseconds: tuple[int, ...]
+    states: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -198,3 +220,27 @@ def _time_axis(lines: Sequence[Line], base: float) -> tuple[Callable[[float], fl
     labels = [element("text", f"{value / 1000:g} s", x=x(value), y=base + 18) for value in ticks]
     line = element("path", class_="axis", d=f"M{LEFT} {base}H{WIDTH - RIGHT}{marks}")
     return x, element("g", line, *labels, text_anchor="middle")
+
+
+def decode_trace(trace: TrialTrace) -> tuple[ConnectionTrace, ...]:
+    """Returns the connections of a trace.
+
+    Raises:
+        ValueError: the data is damaged.
+    """
+    try:
+        with gzip.GzipFile(fileobj=BytesIO(b64decode(trace.data, validate=True))) as packed:
+            body = json.loads(packed.read(_MAXIMUM_UNPACKED_BYTES))
+        return tuple(_decode_connection(row) for row in body["connections"] or ())
+    except (OSError, EOFError, zlib.error, binascii.Error, json.JSONDecodeError, KeyError, TypeError) as error:
+        raise ValueError(f"cannot decode the trace of trial {trace.trial}: {error}") from error
+
+
+def _decode_connection(row: dict[str, Any]) -> ConnectionTrace:
+    names = (
+        "milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state",
+    )  # fmt: skip
+    columns = [tuple(map(int, row[name])) for name in names]
+    if len(set(map(len, columns))) > 1:
+        raise ValueError("the columns of a connection differ in length")
+    return ConnectionTrace(*columns)

@@ -1,4 +1,4 @@
-"""Aggregates the trials of a case into its result. Every step is idempotent: to repeat it changes nothing."""
+"""Aggregates the trials of a case into its result and its trace. Every step is idempotent."""
 
 import json
 from collections import Counter
@@ -8,6 +8,7 @@ from typing import Final
 
 from tierbench.api.contract import Engine, Outcome, TrialFields, TrialLine
 from tierbench.api.result import (
+    MAXIMUM_TRACE_BYTES,
     Counts,
     Display,
     Missing,
@@ -18,11 +19,12 @@ from tierbench.api.result import (
     ResultTrial,
     Statistic,
     TraceStatus,
+    TrialTrace,
 )
 from tierbench.api.run_policy import TrimBy, trials_of_passes
 from tierbench.kinds.registry import kind_of
 from tierbench.kube.meta import format_time
-from tierbench.results.merging import merge_distributions
+from tierbench.results.client_output import merge_distributions
 from tierbench.results.quantities import (
     RETRIES,
     counted_trials,
@@ -133,6 +135,25 @@ def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, mes
             "display": display(spec, status, reason),
         }
     )
+
+
+def select_traces(lines: Iterable[TrialLine]) -> TraceStatus:
+    """Returns the traces of the first trials, as far as all traces of a trial fit. Warm-up trials come first."""
+    kept: list[TrialTrace] = []
+    size = trials = left_out = 0
+    for line in sorted(lines, key=lambda line: (not line.warmup, line.trial)):
+        if not line.traces:
+            continue
+        needed = sum(len(trace.data) for trace in line.traces)
+        if size + needed > MAXIMUM_TRACE_BYTES:
+            left_out += 1
+            continue
+        size, trials = size + needed, trials + 1
+        kept += [
+            TrialTrace(trial=line.trial, warmup=line.warmup, side=trace.side, client=trace.client, data=trace.data)
+            for trace in line.traces
+        ]
+    return TraceStatus(trials=trials, left_out=left_out, traces=tuple(kept))
 
 
 def with_stored_bytes(status: ResultStatus, trace: TraceStatus | None = None) -> ResultStatus:

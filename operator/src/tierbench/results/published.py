@@ -18,7 +18,6 @@ from tierbench.api.result import (
     BenchmarkResult,
     Counts,
     NodeFacts,
-    Note,
     ResultPhase,
     ResultSpec,
     ResultStatus,
@@ -27,7 +26,7 @@ from tierbench.api.result import (
 from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.results.aggregate import display, summarize
 from tierbench.results.export import DEVIATION, TRIALS
-from tierbench.results.quantities import GivenTrial, quantity_names, statistic
+from tierbench.results.quantities import BARE_MEAN, MEAN_OF_TRIALS, GivenTrial, quantity_names, statistic
 from tierbench.results.units import is_size
 from tierbench.stats.distributions import Summary, mean_interval
 
@@ -64,12 +63,6 @@ _HOW_TO_NAME: Final = (
     "write names as `export` does: kind, benchmark, serverClass, clientClass, payloadSize, durationSeconds"
 )
 _WHAT_A_ROW_IS: Final = "a row is a trial, with its number in `trial`; or a mean, with `trial` empty"
-_MEAN: Final = "PublishedMean"
-_MEAN_OF_TRIALS: Final = Note(reason=_MEAN, message="A published mean: its single trials are not known.")
-_BARE_MEAN: Final = Note(
-    reason=_MEAN,
-    message="A published mean without the number of its trials or their standard deviation: no verdict includes it.",
-)
 
 
 @dataclass(frozen=True)
@@ -106,16 +99,6 @@ class _Row:
     def failure(self) -> str:
         """The reason of a failed trial; empty for a good one."""
         return self.texts.get("failure", "Unknown") if self.texts.get("outcome") == Outcome.FAILED else ""
-
-
-def is_published_mean(result: BenchmarkResult) -> bool:
-    """Whether the result is a published mean, whose trials, retries and percentiles are not known."""
-    return any(fact.reason == _MEAN for fact in result.status.facts)
-
-
-def is_bare_mean(result: BenchmarkResult) -> bool:
-    """Whether the result is a published mean without number of trials or deviation. Nothing follows from it."""
-    return _BARE_MEAN in result.status.facts
 
 
 def read_csv(text: str, name: str, origin: str) -> list[BenchmarkResult]:
@@ -327,7 +310,7 @@ def _status_of_mean(spec: ResultSpec, row: _Row) -> ResultStatus:
         phase=ResultPhase.MEASURED,
         counts=Counts(completed=row.trials, retries=round(row.values.get("retries", 0) * row.trials)),
         statistics=statistics,
-        facts=(_MEAN_OF_TRIALS if all(one.count for one in statistics.values()) else _BARE_MEAN,),
+        facts=(MEAN_OF_TRIALS if all(one.count for one in statistics.values()) else BARE_MEAN,),
     )
     return status.model_copy(update={"display": display(spec, status, "").model_copy(update={"p99": ""})})
 

@@ -9,9 +9,9 @@ from typing import Final
 from pydantic import Field
 
 from tierbench.api.contract import Histogram, Outcome
-from tierbench.api.result import BenchmarkResult, ResultPhase, ResultTrial, Spread, Statistic
+from tierbench.api.result import BenchmarkResult, Note, ResultPhase, ResultTrial, Spread, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kind_of
-from tierbench.results.merging import merge_distributions
+from tierbench.results.client_output import merge_distributions
 from tierbench.stats.distributions import (
     Quantile,
     Summary,
@@ -26,6 +26,12 @@ RETRIES: Final = "retriesPerTrialPartsPerMillion"
 """The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
 TIMED_OUT: Final = "TimedOut"
 """The reason of a case or trial that took too long and was stopped."""
+_PUBLISHED_MEAN: Final = "PublishedMean"
+MEAN_OF_TRIALS: Final = Note(reason=_PUBLISHED_MEAN, message="A published mean: its single trials are not known.")
+BARE_MEAN: Final = Note(
+    reason=_PUBLISHED_MEAN,
+    message="A published mean without the number of its trials or their standard deviation: no verdict includes it.",
+)
 
 
 class GivenTrial(ResultTrial):
@@ -191,6 +197,16 @@ def is_censored(result: BenchmarkResult) -> bool:
     return ended == TIMED_OUT or any(
         trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in trials
     )
+
+
+def is_published_mean(result: BenchmarkResult) -> bool:
+    """Whether the result is a published mean, whose trials, retries and percentiles are not known."""
+    return any(fact.reason == _PUBLISHED_MEAN for fact in result.status.facts)
+
+
+def is_bare_mean(result: BenchmarkResult) -> bool:
+    """Whether the result is a published mean without number of trials or deviation. Nothing follows from it."""
+    return BARE_MEAN in result.status.facts
 
 
 def levels_and_parameters(result: BenchmarkResult) -> dict[str, str]:

@@ -13,7 +13,7 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import Objective, ObjectiveType
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.kinds.broker.report import HEADINGS, cells, perftool_json, perftool_tsv
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 from tierbench.results.quantities import main_quantity, time_quantity
 from tierbench.results.units import DASH
 

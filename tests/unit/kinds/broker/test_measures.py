@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.kinds.broker.trials import line, measured
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 from tierbench.results.units import show_with_deviation
 
 PACKETS = "wirePacketsPerMessagePartsPerMillion"

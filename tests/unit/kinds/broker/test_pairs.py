@@ -5,7 +5,7 @@ import pytest
 from tests.unit.kinds.broker.trials import line, measured
 from tierbench.api.contract import PairShares, TrialLine
 from tierbench.kinds.broker.measures import pair_rates
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 
 
 def shared(number: int, *pairs: tuple[int, int], **fields: str) -> TrialLine:

@@ -10,7 +10,7 @@ from tierbench.api.contract import Outcome, TrialLine
 from tierbench.api.measurements import Network
 from tierbench.api.result import NodeFacts, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 from tierbench.stats.distributions import jain_index
 
 NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "jetson", "phone"))

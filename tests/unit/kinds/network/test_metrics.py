@@ -11,7 +11,7 @@ from tierbench.api.result import ResultStatus
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 
 TCP = {"samples": 10, "statesPartsPerMillion": {"Open": 750_000, "Loss": 250_000}, "events": {"TCPTimeouts": 2}}
 TRIM = {"lowest": 1, "highest": 0}

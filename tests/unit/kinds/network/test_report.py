@@ -12,7 +12,7 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.kinds.network.report import at_once, client_answers
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.results.merging import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts
 
 PHONE, FIRST, SECOND = (
     {"nodeClass": name, "node": node} for name, node in (("phone", "p1"), ("tablet", "t1"), ("tablet", "t2"))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.world import seal, trial_line
-from tierbench.results.parser import (
+from tierbench.results.client_output import (
     MAXIMUM_LINE_BYTES,
     MAXIMUM_OUTPUT_BYTES,
     OutputParser,

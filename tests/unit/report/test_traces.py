@@ -7,8 +7,9 @@ import pytest
 
 from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
-from tierbench.results.merging import PartOutput, merge_parts
-from tierbench.results.traces import decode_trace, select_traces
+from tierbench.report.timeline import decode_trace
+from tierbench.results.aggregate import select_traces
+from tierbench.results.client_output import PartOutput, merge_parts
 
 
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:
