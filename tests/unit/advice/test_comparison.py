@@ -9,7 +9,7 @@ from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.kinds.network.trials import measured as network_measured
 from tests.unit.report.published import measured
 from tierbench.advice.comparison import Change, compare_classes, compare_runs
-from tierbench.advice.estimate import result_estimate
+from tierbench.advice.tables import result_estimate
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult
 

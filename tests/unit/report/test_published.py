@@ -7,9 +7,8 @@ import pytest
 from tests.unit.report.brokers import SIZES
 from tests.unit.report.brokers import measured as exchanged
 from tests.unit.report.published import measured, published
-from tierbench.advice.estimate import estimate
 from tierbench.advice.selection import relabelled_run
-from tierbench.advice.tables import RunResults, runs
+from tierbench.advice.tables import RunResults, estimate, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
 from tierbench.results.published import read_csv

@@ -12,8 +12,7 @@ from tests.unit.kinds.broker.trials import measured as exchanged
 from tests.unit.report.published import measured, published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
-from tierbench.advice.estimate import derived_statistic, estimate
-from tierbench.advice.tables import Cell
+from tierbench.advice.tables import Cell, derived_statistic, estimate
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.kube.meta import parse_time

@@ -4,18 +4,29 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
-from tierbench.advice.answer import describe_retries, describe_tables
+from tierbench.advice.answer import (
+    FactorSummary,
+    describe_retries,
+    describe_tables,
+    effect_statement,
+    knee_statement,
+    summarize_factors,
+)
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.estimate import with_derived_quantities
-from tierbench.advice.factor_summary import factor_effects, factor_knees, summarize_factors
 from tierbench.advice.leaders import Crossover, LevelVerdict, crossovers, level_verdicts
-from tierbench.advice.ranking import AdviceContext
+from tierbench.advice.ranking import AdviceContext, parts_per_million
+from tierbench.advice.requirements import canonical_level, group_by_workload, workload_items
 from tierbench.advice.selection import Choice, Selection, Settings, objective_of, quantities_read, quantity_of, select
-from tierbench.advice.tables import ResultSet, Table
-from tierbench.advice.workload import canonical_level, group_by_workload, workload_items
+from tierbench.advice.tables import ResultSet, Table, with_derived_quantities
 from tierbench.api.advice_answer import (
     MOST_ALTERNATIVES,
+    MOST_EFFECTS,
+    MOST_KNEES,
     Confidence,
+    EffectAt,
+    EffectVerdict,
+    FactorEffect,
+    FactorKnee,
     LevelCrossover,
     NodeAffinity,
     NodeRequirement,
@@ -40,6 +51,7 @@ _HIGH_CONFIDENCE: Final = 0.01
 _MIN_LOSS: Final = 0.0001
 _MAX_ANSWER: Final = 1024
 _MAX_MESSAGE: Final = 4096
+_MAX_STATEMENT: Final = 1024
 _MAX_CROSSOVERS: Final = 32
 _HOSTNAME: Final = "kubernetes.io/hostname"
 Tables = Sequence[tuple[Table, Sequence[LevelVerdict]]]
@@ -94,8 +106,8 @@ def advise(
         ranking=context.ranking,
         crossovers=tuple(map(_level_crossover, found)),
         node_affinity=None if best is None else _affinity(context, best.name, classes),
-        effects=factor_effects(factors),
-        knees=factor_knees(factors),
+        effects=_factor_effects(factors),
+        knees=_factor_knees(factors),
         caveats=notes,
         next=next_measurements(context, found),
         conditions=(_answered(context, best, now), _order_changes(tables, found, now)),
@@ -254,6 +266,43 @@ def _level_crossover(crossover: Crossover) -> LevelCrossover:
         ahead_below=crossover.below,
         ahead_above=crossover.above,
         confidence_parts_per_million=round(1e6 * crossover.confidence),
+    )
+
+
+def _factor_effects(summary: FactorSummary) -> tuple[FactorEffect, ...]:
+    """Returns the largest effects as the status of an advice has them."""
+    return tuple(
+        FactorEffect(
+            factor=effect.factor,
+            from_level=effect.first,
+            to_level=effect.second,
+            by=effect.by,
+            statement=effect_statement(effect)[:_MAX_STATEMENT],
+            at=tuple(
+                EffectAt(
+                    level=each.level,
+                    verdict=EffectVerdict[each.relation.name],
+                    ratio_parts_per_million=parts_per_million(each.ratio.value),
+                    low_parts_per_million=parts_per_million(each.ratio.low),
+                    high_parts_per_million=parts_per_million(each.ratio.high),
+                )
+                for each in effect.level_effects
+            ),
+        )
+        for effect in summary.effects[:MOST_EFFECTS]
+    )
+
+
+def _factor_knees(summary: FactorSummary) -> tuple[FactorKnee, ...]:
+    """Returns the knees as the status of an advice has them."""
+    return tuple(
+        FactorKnee(
+            factor=knee.factor,
+            by=knee.by,
+            statement=knee_statement(knee)[:_MAX_STATEMENT],
+            at=knee.level_knees,
+        )
+        for knee in summary.knees[:MOST_KNEES]
     )
 
 

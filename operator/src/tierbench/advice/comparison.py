@@ -10,9 +10,8 @@ from math import fsum
 from statistics import geometric_mean
 from typing import Final
 
-from tierbench.advice.estimate import estimate, smaller_is_better, trial_retries, with_derived_quantities
-from tierbench.advice.tables import Cell
-from tierbench.advice.workload import Levels, levels_of
+from tierbench.advice.requirements import Levels, levels_of
+from tierbench.advice.tables import Cell, estimate, smaller_is_better, trial_retries, with_derived_quantities
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import RETRIES, is_censored
 from tierbench.stats.distributions import CONFIDENCE

@@ -6,10 +6,10 @@ from math import inf, log, log1p
 from statistics import fmean, variance
 from typing import Final
 
-from tierbench.advice.estimate import smaller_is_better
 from tierbench.advice.factorial import FactorialData, Layout
 from tierbench.advice.posterior import Comparison, Pair, Ratio
-from tierbench.advice.workload import Levels, canonical_level
+from tierbench.advice.requirements import Levels, canonical_level
+from tierbench.advice.tables import smaller_is_better
 from tierbench.api.advice_answer import KneeAt, KneeCourse
 from tierbench.results.quantities import RETRIES
 from tierbench.results.units import factor_traits, is_size

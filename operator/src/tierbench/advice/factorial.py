@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.estimate import result_estimate
 from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
+from tierbench.advice.requirements import Levels, WorkloadItem, amount_carried, canonical_level
 from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, alternative_name, attributes_of
-from tierbench.advice.tables import Cell, sort_levels
-from tierbench.advice.workload import Levels, WorkloadItem, amount_carried, canonical_level
+from tierbench.advice.tables import Cell, result_estimate, sort_levels
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.units import are_numbers, factor_traits, level_number
 from tierbench.stats.estimates import Estimate, pool_trials

@@ -6,9 +6,8 @@ from itertools import groupby, pairwise
 from math import floor, log10, sqrt
 from typing import Final
 
-from tierbench.advice.estimate import measured_quantities, node_estimates, relative_margin
 from tierbench.advice.posterior import Comparison, PosteriorModel
-from tierbench.advice.tables import RunResults, Table
+from tierbench.advice.tables import RunResults, Table, measured_quantities, node_estimates, relative_margin
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.results.units import describe_level, level_number

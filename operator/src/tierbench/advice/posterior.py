@@ -11,7 +11,7 @@ from itertools import combinations
 from math import exp, inf, log, sqrt
 from typing import Any, Final
 
-from tierbench.advice.estimate import smaller_is_better
+from tierbench.advice.tables import smaller_is_better
 from tierbench.results.quantities import RETRIES
 from tierbench.stats.distributions import TAIL
 from tierbench.stats.estimates import Estimate, EventCount, LogRate, LogRateRatio, pool_rates

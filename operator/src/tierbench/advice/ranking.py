@@ -7,12 +7,19 @@ from itertools import permutations
 from math import exp
 from typing import Final
 
-from tierbench.advice.constraints import Violation, architecture_violations, violations
-from tierbench.advice.estimate import relative_margin, smaller_is_better
 from tierbench.advice.posterior import Comparison, Posterior
+from tierbench.advice.requirements import (
+    Levels,
+    Violation,
+    WorkloadItem,
+    WorkloadResults,
+    architecture_violations,
+    describe_workload,
+    group_by_workload,
+    violations,
+)
 from tierbench.advice.selection import Choice, Selection
-from tierbench.advice.tables import RunResults
-from tierbench.advice.workload import Levels, WorkloadItem, WorkloadResults, describe_workload, group_by_workload
+from tierbench.advice.tables import RunResults, relative_margin, smaller_is_better
 from tierbench.api.advice_answer import RankedAlternative, Verdict
 from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.results.quantities import RETRIES, is_bare_mean

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar, cast
 
-from tierbench.advice.constraints import mean_limits
-from tierbench.advice.estimate import percentile_name, with_derived_quantities
-from tierbench.advice.tables import RunResults, is_named_by_level, runs
+from tierbench.advice.requirements import mean_limits
+from tierbench.advice.tables import RunResults, is_named_by_level, percentile_name, runs, with_derived_quantities
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase

@@ -12,8 +12,8 @@ from typing import Any, Final, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from tierbench.advice.requirements import canonical_level
 from tierbench.advice.tables import RunResults, newest, runs
-from tierbench.advice.workload import canonical_level
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass

@@ -10,12 +10,18 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.answer import describe_retries, describe_table, has_alternatives, kind_answers, short_verdict
-from tierbench.advice.estimate import estimate, measured_quantities
-from tierbench.advice.factor_summary import factor_statements, summarize_run
+from tierbench.advice.answer import (
+    describe_retries,
+    describe_table,
+    factor_statements,
+    has_alternatives,
+    kind_answers,
+    short_verdict,
+    summarize_run,
+)
 from tierbench.advice.leaders import LevelVerdict, level_verdicts
 from tierbench.advice.selection import compared_factor, relabelled_run
-from tierbench.advice.tables import Cell, RunResults, Table
+from tierbench.advice.tables import Cell, RunResults, Table, estimate, measured_quantities
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import ExitCode, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs

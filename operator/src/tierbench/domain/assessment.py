@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tierbench.advice.comparison import Change, compare_runs
-from tierbench.advice.constraints import Violation, violations
-from tierbench.advice.workload import group_by_workload, workload_items
+from tierbench.advice.requirements import Violation, group_by_workload, violations, workload_items
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.api.run_policy import Constraints
 from tierbench.domain import reasons

@@ -7,9 +7,8 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.estimate import estimate, smaller_is_better
 from tierbench.advice.leaders import LevelVerdict
-from tierbench.advice.tables import Cell
+from tierbench.advice.tables import Cell, estimate, smaller_is_better
 from tierbench.api.result import ResultTrial
 from tierbench.kinds.registry import kind_of
 from tierbench.report import charts

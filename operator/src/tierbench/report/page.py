@@ -20,10 +20,17 @@ from tierbench.advice.answer import (
     kind_answers,
     short_verdict,
 )
-from tierbench.advice.estimate import estimate, measured_quantities, smaller_is_better
 from tierbench.advice.leaders import LevelRange, LevelVerdict, expected_errors, level_ranges, level_verdicts
 from tierbench.advice.selection import relabelled_run
-from tierbench.advice.tables import CLIENT, RunResults, Table, describe_rows
+from tierbench.advice.tables import (
+    CLIENT,
+    RunResults,
+    Table,
+    describe_rows,
+    estimate,
+    measured_quantities,
+    smaller_is_better,
+)
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.kinds.registry import BENCHMARKS, probe
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure

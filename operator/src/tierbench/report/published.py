@@ -3,10 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tierbench.advice.estimate import measured_quantities, smaller_is_better
+from tierbench.advice.requirements import canonical_level
 from tierbench.advice.selection import run_choice
-from tierbench.advice.tables import CLIENT, Cell, ResultSet, RunResults, Table, sort_levels
-from tierbench.advice.workload import canonical_level
+from tierbench.advice.tables import (
+    CLIENT,
+    Cell,
+    ResultSet,
+    RunResults,
+    Table,
+    measured_quantities,
+    smaller_is_better,
+    sort_levels,
+)
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.figures import Figure, measured_figure
 from tierbench.report.panels import panel_of

@@ -6,8 +6,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import Final
 
-from tierbench.advice.estimate import is_rate, measured_quantities, smaller_is_better
-from tierbench.advice.tables import Cell, RunResults
+from tierbench.advice.tables import Cell, RunResults, is_rate, measured_quantities, smaller_is_better
 from tierbench.api.contract import Histogram
 from tierbench.kinds.registry import Report, kind_of
 from tierbench.report import charts

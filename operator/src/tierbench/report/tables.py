@@ -4,10 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tierbench.advice.answer import factor_statements, summarize_run
 from tierbench.advice.effects import SIGNIFICANT, Effect, LevelEffect
-from tierbench.advice.estimate import smaller_is_better
-from tierbench.advice.factor_summary import factor_statements, summarize_run
-from tierbench.advice.tables import RunResults
+from tierbench.advice.tables import RunResults, smaller_is_better
 from tierbench.api.contract import Outcome as TrialOutcome
 from tierbench.api.measurements import EchoSpread, NodeNetwork
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultTrial
@@ -15,15 +14,7 @@ from tierbench.kinds.registry import kind_of
 from tierbench.report.notes import networks
 from tierbench.results.nodes import COMPUTER_COLUMNS, network_quantities, node_computers
 from tierbench.results.quantities import rate_quantity, trial_quantities
-from tierbench.results.units import (
-    DASH,
-    describe_level,
-    humanize,
-    percent,
-    show,
-    show_level,
-    title,
-)
+from tierbench.results.units import DASH, describe_level, humanize, percent, show, show_level, title
 from tierbench.stats.posterior import Relation
 
 NODE_FACTS = (

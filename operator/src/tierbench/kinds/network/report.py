@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Final
 
-from tierbench.advice.estimate import estimate, result_estimate
-from tierbench.advice.tables import Cell, RunResults
+from tierbench.advice.tables import Cell, RunResults, estimate, result_estimate
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
 from tierbench.kinds.network.measures import RATE
 from tierbench.kinds.network.spec import TOGETHER, Together

@@ -7,8 +7,7 @@ import pytest
 
 from tests.unit.advice.questions import ONE_NODE, ask, edited, reasons, sizes, verdicts
 from tests.unit.report.published import measured, published
-from tierbench.advice.constraints import Violation, mean_limits, violations
-from tierbench.advice.workload import group_by_workload, workload_items
+from tierbench.advice.requirements import Violation, group_by_workload, mean_limits, violations, workload_items
 from tierbench.api.advice_answer import Confidence
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
