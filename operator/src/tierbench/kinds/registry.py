@@ -153,11 +153,11 @@ class ReportSection:
 class Report:
     """What a report shows only for this kind: a row of cells per trial, and figures.
 
-    `drawn` returns whether `figures` contain a quantity, so that it needs no other figure.
+    If the rates of single clients are quantities, `figures` contain them.
     """
 
-    headings: tuple[str, ...]
-    cells: Callable[[ResultTrial], tuple[str, ...]]
+    cells: Callable[[ResultTrial], Mapping[str, str]]
+    """Returns the cells of a trial by heading; the headings are the same for each trial."""
     retries: Callable[[ResultTrial], str | None] = _none
     """Returns the retries of a trial in words, or None if their number is enough."""
     answers: Callable[[RunResults], tuple[str, ...]] = _nothing
@@ -165,7 +165,6 @@ class Report:
     losses: Callable[[Table], str] = _no_text
     """A sentence on what was lost in the cases of a table, or nothing."""
     figures: Callable[[str, RunResults], tuple[Figure, ...]] = _nothing
-    drawn: Callable[[str], bool] = _never
     spreads: Mapping[str, str] = field(default_factory=dict)
     """The fields of Distributions that are drawn, with their titles."""
     other_spreads: Mapping[str, str] = field(default_factory=dict)

@@ -54,7 +54,8 @@ class RunFigures:
     def main(self) -> tuple[Figure, ...]:
         """The figures of this kind of benchmark alone, the main quantity, and the rates."""
         rates = [name for name in measured_quantities(self.run) if is_rate(name) and name != self.quantity]
-        whole = [name for name in rates if not self._own.drawn(name) and not is_overall(name)]
+        is_client_rate = kind_of(self.run.benchmark.kind).measures.is_client_rate
+        whole = [name for name in rates if not is_client_rate(name) and not is_overall(name)]
         own = self._own.figures(f"{self.name}-devices", self.run)
         return (*own, *self._measured(self.quantity, len(self._panels)), *self._each(whole))
 

@@ -126,7 +126,8 @@ class TrialRow:
 
 def trial_headings(run: RunResults) -> tuple[str, ...]:
     """Returns the headings of the cells of a trial, without those of the levels that vary."""
-    return (*_FIRST_HEADINGS, *kind_of(run.benchmark.kind).report.headings, *_LAST_HEADINGS)
+    kind = kind_of(run.benchmark.kind)
+    return (*_FIRST_HEADINGS, *kind.report.cells(kind.measures.everything), *_LAST_HEADINGS)
 
 
 def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
@@ -138,7 +139,7 @@ def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
             (
                 *(show_level(name, result.spec.levels.get(name, "")) for name in varying),
                 *_first_cells(result, trial),
-                *kind.cells(trial),
+                *kind.cells(trial).values(),
                 trial.start_time[11:19],
             ),
             trial.warmup or trial.outcome is TrialOutcome.FAILED,

@@ -68,8 +68,8 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     samples.add(ECHO_TIME, result.status.statistics["echoNanoseconds"].mean / 1e9)
 
 
-def cells(trial: ResultTrial) -> tuple[str, ...]:
-    return (f"{trial.duration_nanoseconds} ns",)
+def cells(trial: ResultTrial) -> dict[str, str]:
+    return {"Echo": f"{trial.duration_nanoseconds} ns"}
 
 
 KIND: Final = BenchmarkKind(
@@ -85,6 +85,6 @@ KIND: Final = BenchmarkKind(
         titles={"echoNanoseconds": "Time of an echo"},
     ),
     metrics=Metrics(factors=("size",), parameters=(), add=add),
-    report=Report(headings=("Echo",), cells=cells),
+    report=Report(cells=cells),
     factors={"size": FactorTraits(usual="1", first=True)},
 )

@@ -33,7 +33,6 @@ KIND: Final = BenchmarkKind(
     ),
     metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
-        report.HEADINGS,
         report.cells,
         losses=report.losses,
         spreads={"round_trip": "Round trip"},

@@ -23,7 +23,6 @@ from tierbench.report.panels import Line, Panel
 from tierbench.results.quantities import trial_quantities
 from tierbench.results.units import DASH, join_words, percent, show
 
-HEADINGS: Final = ("Round trip", "99th percentile", "Acknowledged after", "Received", "Lost", "Late", "Broker's CPU")
 _RATE: Final = "throughputMessagesPerSecond"
 _AXIS: Final = "PerSecond"  # messages, as the title says
 _MOST: Final = 8
@@ -42,19 +41,20 @@ _ALL_NOTE: Final = f"{_MEAN} Transfer is the round trip without compression and 
 _CODEC_NOTE: Final = f"{_MEAN} Without the transfer."
 
 
-def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """Returns the cells of a trial in the order of HEADINGS."""
+def cells(trial: ResultTrial) -> dict[str, str]:
+    """Returns the cells of a trial by heading."""
     exchange, spread = trial.exchange or Exchange(), trial.round_trip
+    acknowledged = None if trial.acknowledge is None else trial.acknowledge.mean
     busy = trial_quantities("BrokerBenchmark", trial).get("brokerCpuPartsPerMillion")
-    return (
-        DASH if spread is None else show("roundTripNanoseconds", spread.mean),
-        DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),
-        DASH if trial.acknowledge is None else show("acknowledgeNanoseconds", trial.acknowledge.mean),
-        DASH if exchange.received is None else str(exchange.received),
-        DASH if exchange.received is None else str(exchange.lost),
-        str(exchange.late_sends),
-        show("brokerCpuPartsPerMillion", busy),
-    )
+    return {
+        "Round trip": DASH if spread is None else show("roundTripNanoseconds", spread.mean),
+        "99th percentile": DASH if spread is None else show("roundTripP99Nanoseconds", spread.p99),
+        "Acknowledged after": show("acknowledgeNanoseconds", acknowledged),
+        "Received": DASH if exchange.received is None else str(exchange.received),
+        "Lost": DASH if exchange.received is None else str(exchange.lost),
+        "Late": str(exchange.late_sends),
+        "Broker's CPU": show("brokerCpuPartsPerMillion", busy),
+    }
 
 
 def losses(table: Table) -> str:

@@ -29,7 +29,6 @@ KIND: Final = BenchmarkKind(
     ),
     metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
-        report.HEADINGS,
         report.cells,
         retries=report.retries,
         spreads={"download_duration": "Time of a single download"},

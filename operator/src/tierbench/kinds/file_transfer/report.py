@@ -1,27 +1,27 @@
 """What a report shows of each trial of a file transfer."""
 
-from typing import Final
-
 from tierbench.api.contract import ServerSample
 from tierbench.api.measurements import Transfer
 from tierbench.api.result import ResultTrial
 from tierbench.results.units import DASH, humanize, show
 
-HEADINGS: Final = ("Content", "Lookup", "First byte", "Longest stall", "Cached before", "Read from disk", "I/O wait")
 
-
-def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """Returns the cells in the order of HEADINGS."""
+def cells(trial: ResultTrial) -> dict[str, str]:
+    """Returns the cells of a trial by heading."""
     transfer, sample = trial.transfer, trial.server or ServerSample()
-    return (
-        DASH if transfer is None else _regime(transfer),
-        DASH if transfer is None else show("lookupNanoseconds", transfer.dns_nanoseconds or None),
-        DASH if transfer is None else show("firstByteNanoseconds", transfer.first_byte_nanoseconds),
-        DASH if transfer is None else show("longestStallNanoseconds", transfer.longest_stall_nanoseconds),
-        show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
-        show("deviceReadBytes", sample.device_read_bytes),
-        show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
-    )
+    lookup = first = stall = None
+    if transfer is not None:
+        lookup, first = transfer.dns_nanoseconds or None, transfer.first_byte_nanoseconds
+        stall = transfer.longest_stall_nanoseconds
+    return {
+        "Content": DASH if transfer is None else _regime(transfer),
+        "Lookup": show("lookupNanoseconds", lookup),
+        "First byte": show("firstByteNanoseconds", first),
+        "Longest stall": show("longestStallNanoseconds", stall),
+        "Cached before": show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
+        "Read from disk": show("deviceReadBytes", sample.device_read_bytes),
+        "I/O wait": show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
+    }
 
 
 def _regime(transfer: Transfer) -> str:

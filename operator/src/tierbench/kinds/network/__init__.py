@@ -28,11 +28,9 @@ KIND: Final = BenchmarkKind(
     ),
     metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
     report=Report(
-        report.HEADINGS,
         report.cells,
         answers=report.client_answers,
         figures=report.device_figures,
-        drawn=measures.is_client_rate,
         spreads={"ping": "Round trip of an echo request"},
     ),
     factors={

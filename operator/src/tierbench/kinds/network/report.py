@@ -17,19 +17,23 @@ from tierbench.results.units import describe_level, join_words, percent, show
 from tierbench.stats.distributions import mean_interval
 from tierbench.stats.estimates import Estimate, satterthwaite
 
-HEADINGS: Final = ("Sent", "Retransmits", "Packets lost", "Jitter", "Ping", "Ping lost", "iperf3's CPU")
+_COLUMNS: Final = {
+    "Sent": "sentBitsPerSecond",
+    "Retransmits": "retransmits",
+    "Packets lost": "lostPartsPerMillion",
+    "Jitter": "jitterNanoseconds",
+    "Ping": "pingNanoseconds",
+    "Ping lost": "pingLostPartsPerMillion",
+    "iperf3's CPU": "iperf3CpuPartsPerMillion",
+}
 _AT_ONCE: Final = ("together", "simultaneousClients")
 _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
 
-def cells(trial: ResultTrial) -> tuple[str, ...]:
-    """Returns the cells of a trial in the order of HEADINGS."""
+def cells(trial: ResultTrial) -> dict[str, str]:
+    """Returns the cells of a trial by heading."""
     values = trial_quantities("NetworkBenchmark", trial)
-    names = (
-        "sentBitsPerSecond", "retransmits", "lostPartsPerMillion", "jitterNanoseconds", "pingNanoseconds",
-        "pingLostPartsPerMillion", "iperf3CpuPartsPerMillion",
-    )  # fmt: skip
-    return tuple(show(name, values.get(name)) for name in names)
+    return {heading: show(name, values.get(name)) for heading, name in _COLUMNS.items()}
 
 
 def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
