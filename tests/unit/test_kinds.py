@@ -15,8 +15,7 @@ from tierbench.api.placement_advice import PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, ResultStatus
 from tierbench.generate.schemas import crd_yaml
 from tierbench.kinds.registry import BENCHMARKS, MODULES, kind_of, kinds
-from tierbench.metrics.family import render
-from tierbench.metrics.results import result_samples
+from tierbench.metrics.results import render, result_samples
 from tierbench.report.page import render as page
 from tierbench.report.tables import trial_headings, trial_rows
 from tierbench.results.aggregate import fail

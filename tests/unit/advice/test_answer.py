@@ -20,7 +20,7 @@ from tierbench.advice.answer import (
     describe_table,
     has_alternatives,
 )
-from tierbench.advice.leaders import level_ranges, level_verdicts
+from tierbench.advice.posterior import level_ranges, level_verdicts
 from tierbench.advice.tables import RunResults, Table, runs
 from tierbench.api.result import BenchmarkResult
 

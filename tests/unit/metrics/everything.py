@@ -6,9 +6,8 @@ from tests.unit.kinds.broker import test_metrics as test_broker
 from tests.unit.kinds.network import test_metrics as test_network
 from tests.unit.metrics.test_metrics import condition, filled, raw_benchmark, raw_result
 from tests.unit.results.preflights import node_network
-from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import samples
+from tierbench.metrics.results import render, samples
 
 
 def metrics_text() -> str:

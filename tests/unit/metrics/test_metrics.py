@@ -19,9 +19,8 @@ from tests.unit.results.preflights import blocked, node_network
 from tests.unit.results.trials import NOW, line, sample, spec
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.family import render
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import result_samples
+from tierbench.metrics.results import render, result_samples
 from tierbench.metrics.results import samples as exported
 from tierbench.metrics.server import application
 from tierbench.results.aggregate import add_trials, conclude, fail

@@ -13,7 +13,8 @@ from tierbench.advice.answer import (
     summarize_factors,
 )
 from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.leaders import Crossover, LevelVerdict, crossovers, level_verdicts
+from tierbench.advice.effects import Crossover, crossovers
+from tierbench.advice.posterior import LevelVerdict, level_verdicts
 from tierbench.advice.ranking import AdviceContext, parts_per_million
 from tierbench.advice.requirements import canonical_level, group_by_workload, workload_items
 from tierbench.advice.selection import Choice, Selection, Settings, objective_of, quantities_read, quantity_of, select

@@ -8,7 +8,7 @@ from typing import Final
 
 from tierbench.advice.effects import SIGNIFICANT, Effect, Knee, LevelEffect, effects, knees
 from tierbench.advice.factorial import factorial_data
-from tierbench.advice.leaders import SMALLEST_MARGIN, LevelRange, LevelVerdict, level_ranges, level_verdicts
+from tierbench.advice.posterior import SMALLEST_MARGIN, LevelRange, LevelVerdict, level_ranges, level_verdicts
 from tierbench.advice.requirements import WorkloadItem
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import (

@@ -5,7 +5,7 @@ from itertools import combinations
 from math import expm1
 from typing import Final
 
-from tierbench.advice.leaders import Crossover
+from tierbench.advice.effects import Crossover
 from tierbench.advice.posterior import Comparison
 from tierbench.advice.ranking import HARMLESS, AdviceContext, cost_sign
 from tierbench.api.advice_answer import Verdict

@@ -1,17 +1,17 @@
-"""The posterior of what a class costs, from the estimates of its nodes at each level, and the comparison of classes.
+"""The posterior of what a class costs, the comparison of classes, and the verdict on each level of a table.
 
-A cost is the value of a quantity where less is better, and one over the value of a rate. All distributions are of its
-logarithm.
+The posterior follows from the estimates of the nodes of a class at each level. A cost is the value of a quantity where
+less is better, and one over the value of a rate. All distributions are of its logarithm.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from itertools import combinations
+from itertools import combinations, groupby
 from math import exp, inf, log, sqrt
 from typing import Any, Final
 
-from tierbench.advice.tables import smaller_is_better
+from tierbench.advice.tables import Table, node_estimates, relative_margin, smaller_is_better
 from tierbench.results.quantities import RETRIES
 from tierbench.stats.distributions import TAIL
 from tierbench.stats.estimates import Estimate, EventCount, LogRate, LogRateRatio, pool_rates
@@ -32,6 +32,8 @@ Difference = Mixture | LogRateRatio
 NodeEstimates = Mapping[str, Estimate]
 LevelEstimates = Mapping[Any, NodeEstimates]
 """The estimates of each node, by level."""
+SMALLEST_MARGIN: Final = 0.05
+"""The smallest relative difference that matters, unless an advice names another one."""
 _NORMAL_95: Final = 1.96
 _MILLION: Final = 1e6
 _ROUNDING_VARIANCE: Final = 1 / 12
@@ -254,3 +256,118 @@ def _node_trials(quantity: str, one: Estimate) -> NodeTrials:
     variance = max(squares / one.mean**2, _MIN_RELATIVE_VARIANCE)
     log_mean = log(one.mean)
     return NodeTrials(log_mean if smaller_is_better(quantity) else -log_mean, variance, one.count)
+
+
+@dataclass(frozen=True)
+class LevelVerdict:
+    """Which class is ahead at one level.
+
+    `leaders` are the best class and all classes that it is not shown to be better than; empty without data. `relation`
+    is that of the best class to the other leaders. `margin` is the distance between the best class and the next one, as
+    a share of the value of the latter. `error_probability` is an upper bound of the probability that `best` is not the
+    best class. With `one_node` the verdict is about the measured nodes, not about their classes.
+    """
+
+    level: str
+    leaders: tuple[str, ...]
+    best: str = ""
+    margin: float | None = None
+    only_one: bool = False
+    relation: Relation = Relation.NOT_KNOWN
+    error_probability: float = 0.0
+    one_node: bool = False
+    smallest_margin: float = SMALLEST_MARGIN
+
+    @property
+    def is_comparison(self) -> bool:
+        """Whether at least two classes have data."""
+        return bool(self.leaders) and not self.only_one
+
+
+@dataclass(frozen=True)
+class LevelRange:
+    """Neighbouring levels with the same verdict."""
+
+    leaders: tuple[str, ...]
+    verdicts: tuple[LevelVerdict, ...]
+    only_one: bool
+    relation: Relation
+
+    @property
+    def has_winner(self) -> bool:
+        """Whether one class is shown to be better than all others."""
+        return self.relation is Relation.BETTER and not self.only_one
+
+    @property
+    def margins(self) -> tuple[float, ...]:
+        """The known margins of the levels."""
+        return tuple(verdict.margin for verdict in self.verdicts if verdict.margin is not None)
+
+
+def level_verdicts(
+    tables: Sequence[Table], quantity: str, smallest_margin: float = SMALLEST_MARGIN
+) -> list[tuple[LevelVerdict, ...]]:
+    """Returns the verdict on each level of each table. The variation between nodes is estimated from all tables."""
+    places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
+    for number, table in enumerate(tables):
+        for (row, column), cell in table.cells.items():
+            places.setdefault(column, {})[number, row] = node_estimates(cell, quantity)
+    model = PosteriorModel(quantity, places)
+
+    def compare(number: int, row: str, table: Table) -> Comparison:
+        cells = {column: cell for column in table.columns if (cell := table.cell(row, column)).results}
+        found = {
+            column: model.posterior(column, {(number, row): 1.0}, cut_short=cell.cut_short)
+            for column, cell in cells.items()
+        }
+        known = {column: posterior for column, posterior in found.items() if posterior is not None}
+        return Comparison(quantity, known, smallest_margin)
+
+    return [
+        tuple(_level_verdict(row, compare(number, row, table)) for row in table.rows)
+        for number, table in enumerate(tables)
+    ]
+
+
+def _level_verdict(level: str, comparison: Comparison) -> LevelVerdict:
+    ranked, posteriors = comparison.ranked, comparison.posteriors
+    if not ranked:
+        return LevelVerdict(level, ())
+    only_one = len(ranked) == 1
+    return LevelVerdict(
+        level=level,
+        leaders=comparison.leaders,
+        best=ranked[0],
+        margin=None if only_one else relative_margin(posteriors[ranked[0]].value, posteriors[ranked[1]].value),
+        only_one=only_one,
+        relation=comparison.lead,
+        error_probability=0.0 if only_one else comparison.error_probability,
+        one_node=comparison.one_node,
+        smallest_margin=comparison.margin,
+    )
+
+
+def level_ranges(verdicts: Sequence[LevelVerdict]) -> tuple[LevelRange, ...]:
+    """Returns the levels with neighbours of the same verdict joined."""
+    groups = groupby(verdicts, key=lambda each: (_named_leaders(each), each.only_one, each.relation))
+    return tuple(
+        LevelRange(leaders, tuple(group), only_one, relation) for (leaders, only_one, relation), group in groups
+    )
+
+
+def _named_leaders(verdict: LevelVerdict) -> tuple[str, ...]:
+    """Returns the classes that a text names: the one that is perhaps ahead, else all leaders."""
+    return (verdict.best,) if verdict.relation is Relation.AHEAD else verdict.leaders
+
+
+def expected_errors(verdicts: Iterable[LevelVerdict]) -> tuple[int, float]:
+    """Returns how many levels name a leader, and an upper bound of how many of these are expected to be wrong.
+
+    The method is that of Gelman, Hill and Yajima, Journal of Research on Educational Effectiveness 5, 2012.
+    """
+    named = [
+        each.error_probability
+        for each in verdicts
+        if each.is_comparison and each.relation in {Relation.BETTER, Relation.AHEAD}
+    ]
+    return len(named), sum(named)

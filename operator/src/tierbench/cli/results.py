@@ -19,7 +19,7 @@ from tierbench.advice.answer import (
     short_verdict,
     summarize_run,
 )
-from tierbench.advice.leaders import LevelVerdict, level_verdicts
+from tierbench.advice.posterior import LevelVerdict, level_verdicts
 from tierbench.advice.selection import compared_factor, relabelled_run
 from tierbench.advice.tables import Cell, RunResults, Table, estimate, measured_quantities
 from tierbench.api.result import BenchmarkResult

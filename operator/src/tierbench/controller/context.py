@@ -20,9 +20,8 @@ from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
 from tierbench.kube.informer import InformerCache
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
-from tierbench.metrics.family import Samples
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import result_samples
+from tierbench.metrics.results import Samples, result_samples
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 TRIES: Final = 4

@@ -16,9 +16,8 @@ from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.family import Samples, render
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import samples
+from tierbench.metrics.results import Samples, render, samples
 
 Review = Callable[[str], Awaitable[bool | None]]
 """Returns whether the account of a token may scrape; None if the token is not valid.

@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from tierbench.advice.leaders import LevelVerdict
+from tierbench.advice.posterior import LevelVerdict
 from tierbench.advice.tables import Cell, estimate, smaller_is_better
 from tierbench.api.result import ResultTrial
 from tierbench.kinds.registry import kind_of

@@ -20,7 +20,7 @@ from tierbench.advice.answer import (
     kind_answers,
     short_verdict,
 )
-from tierbench.advice.leaders import LevelRange, LevelVerdict, expected_errors, level_ranges, level_verdicts
+from tierbench.advice.posterior import LevelRange, LevelVerdict, expected_errors, level_ranges, level_verdicts
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import (
     CLIENT,

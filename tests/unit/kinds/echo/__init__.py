@@ -11,7 +11,7 @@ from tierbench.api.result import BenchmarkResult, ResultTrial
 from tierbench.kinds.network.spec import NetworkSpec
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
-from tierbench.metrics.family import Family, Samples, gauge
+from tierbench.metrics.results import Family, Samples, gauge
 from tierbench.workloads.manifests import flags, series_options
 from tierbench.workloads.plan import Factor, ServerPlacement
 from tierbench.workloads.workload import (

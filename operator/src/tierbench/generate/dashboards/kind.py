@@ -9,8 +9,7 @@ from grafana_foundation_sdk.builders import bargauge, table, timeseries
 
 from tierbench.generate.dashboards.panels import bars, matrix, over_time, query, share_bars
 from tierbench.generate.dashboards.queries import Results, part
-from tierbench.metrics.family import Family
-from tierbench.metrics.results import SERVER_MEANS
+from tierbench.metrics.results import SERVER_MEANS, Family
 
 _UNITS: Final = {
     "bytes_per_second": "Bps",

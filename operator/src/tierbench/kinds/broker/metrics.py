@@ -6,7 +6,7 @@ from typing import Final
 
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial
-from tierbench.metrics.family import Samples, gauges, histogram
+from tierbench.metrics.results import Samples, gauges, histogram
 from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = (

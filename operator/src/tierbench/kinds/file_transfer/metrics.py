@@ -8,7 +8,7 @@ from typing import Final
 from tierbench.api.contract import Outcome
 from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
 from tierbench.kinds.file_transfer.measures import io_bound
-from tierbench.metrics.family import Samples, gauges, histogram
+from tierbench.metrics.results import Samples, gauges, histogram
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")

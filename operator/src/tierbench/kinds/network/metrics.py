@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.metrics.family import Samples, gauges, histogram
+from tierbench.metrics.results import Samples, gauges, histogram
 from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")

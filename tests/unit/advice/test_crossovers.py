@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.advice.leaders import Crossover, crossovers, level_verdicts, midpoint, refinements
+from tierbench.advice.effects import Crossover, crossovers, midpoint, refinements
+from tierbench.advice.posterior import level_verdicts
 from tierbench.advice.tables import Table, runs
 from tierbench.api.result import BenchmarkResult, ResultPhase
 

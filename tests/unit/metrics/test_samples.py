@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from tierbench.metrics.family import Samples, gauge, render
+from tierbench.metrics.results import Samples, gauge, render
 
 FAMILY = gauge("tierbench_test", "A test.")
 
