@@ -9,7 +9,7 @@ from typing import Final
 import yaml
 from pydantic import ValidationError
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -25,11 +25,11 @@ from tierbench.api.placement_advice import (
     PlacementAdviceSpec,
 )
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli import console
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments, run_with_cluster
 from tierbench.cli.objects import Objects, read_files
 from tierbench.results.units import DASH, percent, show, show_interval, title
 
-_WIDTH_OF_FILES: Final = 200
 _MAX_FACTORS: Final = 3
 OBJECTIVES: Final = {
     "mean": Objective(type=ObjectiveType.MEAN_TIME),
@@ -199,12 +199,9 @@ def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[Benchma
 
 
 def _print(answered: Sequence[PlacementAdvice]) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_FILES
     for advice in answered:
         for part in _show(advice):
-            console.print(part, soft_wrap=isinstance(part, Text))
+            console.show(part, soft_wrap=isinstance(part, Text))
 
 
 def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:

@@ -1,8 +1,7 @@
-"""What all commands share: arguments, exit codes, errors, access to a cluster, and output."""
+"""What all commands share: arguments, exit codes, errors and access to a cluster."""
 
 import argparse
 import asyncio
-import sys
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from pathlib import Path
@@ -111,22 +110,3 @@ def run_with_cluster(options: argparse.Namespace, query: "Callable[[Cluster], Aw
             return await query(cluster)
 
     return asyncio.run(run())
-
-
-def write_output(content: str | bytes, path: Path) -> bool:
-    """Writes to a file, or to standard output if the path is `-`. Returns whether it wrote a file. Text is UTF-8.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
-    if str(path) == "-":
-        if isinstance(content, str):
-            sys.stdout.write(content)
-        else:
-            sys.stdout.buffer.write(content)
-        return False
-    try:
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; name another file with -o") from None
-    return True

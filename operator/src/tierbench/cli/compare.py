@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from rich import box
-from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
@@ -14,12 +13,12 @@ from tierbench.advice.selection import Choice, quantity_of
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli import console
 from tierbench.cli.advise import OBJECTIVES
 from tierbench.cli.command import ExitCode, UserError, add_file_arguments
 from tierbench.cli.objects import is_run_of, parse_reference, read_objects
 from tierbench.results.units import describe_level, join_words, percent, show, title
 
-_WIDTH_OF_FILES: Final = 200
 _MAX_TOLERANCE: Final = 1000
 
 
@@ -129,9 +128,6 @@ def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
 
 
 def _print(first: str, second: str, changes: Sequence[Change], tolerance: float) -> None:
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_FILES
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("Case", first, second, "Difference (95%)", "Change", "Chance"):
         grid.add_column(name, justify="left" if name == "Case" else "right")
@@ -139,8 +135,8 @@ def _print(first: str, second: str, changes: Sequence[Change], tolerance: float)
     varying = _varying(changes)
     for change in changes:
         grid.add_row(*_row(change, varying, tolerance))
-    console.print(Text(f"{title(changes[0].quantity)}, B less A; {_basis(changes)}"), grid)
-    console.print(summary(second, changes, tolerance))
+    heading = Text(f"{title(changes[0].quantity)}, B less A; {_basis(changes)}")
+    console.show(heading, grid, Text(summary(second, changes, tolerance)))
 
 
 def _basis(changes: Sequence[Change]) -> str:

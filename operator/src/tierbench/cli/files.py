@@ -14,9 +14,9 @@ from tierbench.cli.command import (
     UserError,
     add_published_arguments,
     add_result_arguments,
-    write_output,
 )
 from tierbench.cli.objects import read_files, select_runs, select_runs_with_traces
+from tierbench.cli.output import write_output
 from tierbench.kinds.registry import kinds
 from tierbench.report.page import render
 from tierbench.results.export import to_csv, to_parquet

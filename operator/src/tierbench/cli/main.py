@@ -10,6 +10,7 @@ from pkgutil import resolve_name
 from typing import Final, NamedTuple, NoReturn
 
 from tierbench.cli.command import ExitCode, UserError, add_cluster_arguments
+from tierbench.cli.output import escaped_output
 
 PROGRAM: Final = "kubectl tierbench"
 GARBAGE_THRESHOLD: Final = 1_000_000
@@ -89,6 +90,11 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command and returns its exit code."""
+    with escaped_output():
+        return _main(arguments)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     options = parser(given).parse_args(given)
     gc.set_threshold(GARBAGE_THRESHOLD)

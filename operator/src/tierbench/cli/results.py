@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rich import box
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -23,6 +23,7 @@ from tierbench.advice.posterior import LevelVerdict, level_verdicts
 from tierbench.advice.selection import compared_factor, relabelled_run
 from tierbench.advice.tables import Cell, RunResults, Table, estimate, measured_quantities
 from tierbench.api.result import BenchmarkResult
+from tierbench.cli import console
 from tierbench.cli.command import ExitCode, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs
 from tierbench.report.notes import case_notes, cautions, networks
@@ -40,7 +41,6 @@ from tierbench.results.units import (
     title,
 )
 
-_WIDTH_OF_FILES: Final = 200
 _BAR_WIDTH: Final = 40
 _MAX_EFFECTS: Final = 8
 _SEVERAL: Final = 2
@@ -59,11 +59,8 @@ def results(options: argparse.Namespace) -> ExitCode:
     """Prints the results."""
     runs, _ = select_runs(options)
     published = read_files(options.beside).results
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console.width = _WIDTH_OF_FILES
     for each in runs:
-        console.print(*show_run(each, published), sep="\n")
+        console.show(*show_run(each, published))
     return ExitCode.ANSWER
 
 

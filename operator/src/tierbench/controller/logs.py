@@ -20,7 +20,8 @@ class LogFormat(StrEnum):
 
 # C0 and C1, DEL, and the separators at which some readers break lines.
 _CONTROL: Final = (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
-_ESCAPED: Final = {code: ascii(chr(code))[1:-1] for code in _CONTROL}
+ESCAPED: Final = {code: ascii(chr(code))[1:-1] for code in _CONTROL}
+"""The escape sequence of each control character, for `str.translate`."""
 # The attributes of every record; all others are fields.
 _STANDARD: Final = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"})
 _OF_KOPF: Final = frozenset({"settings", "k8s_ref", "k8s_skip"})
@@ -47,7 +48,7 @@ class TextFormatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns one line."""
-        return super().format(record).translate(_ESCAPED)
+        return super().format(record).translate(ESCAPED)
 
 
 def _quoted(value: Any) -> str:
