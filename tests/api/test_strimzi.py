@@ -16,9 +16,8 @@ from tierbench.api.node_class import NodeClassSpec
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import Executor
 from tierbench.controller.snapshot import list_provided
-from tierbench.domain.actions import Create, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.children import ControllerRefManager
-from tierbench.domain.observed import ClusterState
+from tierbench.domain.decision import ClusterState, Create, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.views import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierbench.controller.context import AdmissionQueue, ObjectCaches, RunResults, WorkQueue
-from tierbench.domain.observed import QueueBlocker
+from tierbench.domain.decision import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata
 from tierbench.kube.meta import CONFIG_MAPS, PODS

@@ -5,7 +5,7 @@ import pytest
 from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, foreign, labels
 from tests.unit.domain.world import trial_line
 from tierbench.api.result import RESULTS
-from tierbench.domain.actions import DeleteJob, DeleteServer
+from tierbench.domain.decision import DeleteJob, DeleteServer
 from tierbench.kube.client import ConflictError
 from tierbench.kube.meta import CONFIG_MAPS, PODS, SECRETS, SERVICES
 from tierbench.workloads.workload import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.controller.reconciling import CLIENT, RESOURCE, RESULT, Demo
 from tierbench.api.result import RESULTS
 from tierbench.controller.context import TRIES
-from tierbench.domain.actions import SaveResult
 from tierbench.domain.decide import decide
+from tierbench.domain.decision import SaveResult
 from tierbench.kube.client import ApiError, ConflictError, NotFoundError, UnknownFieldError
 from tierbench.kube.meta import JOBS
 

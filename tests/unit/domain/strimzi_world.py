@@ -5,8 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
-from tierbench.domain.actions import Action, Create, DeleteProviderObject, RemoveFinalizers
-from tierbench.domain.observed import Observed
+from tierbench.domain.decision import Action, Create, DeleteProviderObject, Observed, RemoveFinalizers
 from tierbench.domain.views import PodView, ProviderObject, ProviderState
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names

@@ -13,7 +13,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.actions import SaveTrace
+from tierbench.domain.decision import SaveTrace
 from tierbench.domain.views import PodView, Termination
 from tierbench.workloads.workload import ROLE_CLIENT, Manifest
 

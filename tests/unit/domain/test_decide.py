@@ -12,7 +12,7 @@ from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide
-from tierbench.domain.observed import FailedRequest, QueueBlocker
+from tierbench.domain.decision import FailedRequest, QueueBlocker
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.quantities import is_censored
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER

@@ -23,8 +23,8 @@ from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_one
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
-from tierbench.domain.actions import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
 from tierbench.domain.decide import decide
+from tierbench.domain.decision import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
 from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
 
 MOST_PASSES = 8

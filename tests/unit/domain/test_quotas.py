@@ -13,7 +13,7 @@ from tierbench.api.contract import Outcome
 from tierbench.api.policy import Quotas
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.observed import Observed
+from tierbench.domain.decision import Observed
 from tierbench.domain.results import StoredRun
 from tierbench.domain.run import Run
 from tierbench.domain.views import LeaseView

@@ -12,7 +12,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.actions import Create
+from tierbench.domain.decision import Create
 from tierbench.domain.views import Problem
 from tierbench.kinds.broker.strimzi import KINDS
 

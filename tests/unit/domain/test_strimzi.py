@@ -11,7 +11,7 @@ from tests.unit.domain.world import START, World, node
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.actions import Create
+from tierbench.domain.decision import Create
 from tierbench.domain.views import Problem, ProviderState
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}

@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.actions import DeleteServer
+from tierbench.domain.decision import DeleteServer
 from tierbench.workloads.workload import ROLE_SERVER
 
 

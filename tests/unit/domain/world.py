@@ -16,7 +16,8 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult, ResultPhase
-from tierbench.domain.actions import (
+from tierbench.domain.decide import decide, needs_reconcile
+from tierbench.domain.decision import (
     AcquireLeases,
     Action,
     Create,
@@ -27,11 +28,12 @@ from tierbench.domain.actions import (
     DeleteResult,
     DeleteServer,
     Event,
+    FailedRequest,
+    Observed,
+    PodLog,
     ReleaseLeases,
     SaveResult,
 )
-from tierbench.domain.decide import decide, needs_reconcile
-from tierbench.domain.observed import FailedRequest, Observed, PodLog
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, Termination
 from tierbench.kinds.broker.spec import BrokerBenchmark

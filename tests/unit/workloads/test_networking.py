@@ -11,7 +11,7 @@ from tests.unit.domain.world import IMAGES, OWNER, World, benchmark, broker_benc
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy
-from tierbench.domain.actions import Create
+from tierbench.domain.decision import Create
 from tierbench.kinds.registry import workload_of
 from tierbench.workloads.pods import network_policy
 from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Manifest, ServerInstance

@@ -12,7 +12,7 @@ from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace
 from tierbench.cli.command import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
-from tierbench.domain.node_classes import usable
+from tierbench.domain.placement import usable
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube, NotFoundError, describe_error

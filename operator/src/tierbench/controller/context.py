@@ -13,7 +13,7 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
-from tierbench.domain.observed import QueueBlocker
+from tierbench.domain.decision import QueueBlocker
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
 from tierbench.kinds.registry import BENCHMARKS

@@ -9,9 +9,10 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.result import RESULTS, TRACES, BenchmarkResult, BenchmarkTrace
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.credentials import fill
-from tierbench.domain.actions import (
+from tierbench.domain.decision import (
     AcquireLeases,
     Action,
+    ClusterState,
     Create,
     CreateCredentials,
     DeleteBenchmark,
@@ -24,7 +25,6 @@ from tierbench.domain.actions import (
     SaveResult,
     SaveTrace,
 )
-from tierbench.domain.observed import ClusterState
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import (

@@ -9,7 +9,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.domain.children import PARSE_ERRORS
-from tierbench.domain.node_classes import resolve
+from tierbench.domain.placement import resolve
 from tierbench.domain.views import NodeView, node_view
 from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent
 from tierbench.kube.meta import wait_for_event

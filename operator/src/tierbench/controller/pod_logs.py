@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 
-from tierbench.domain.observed import FailedRequest, PodLog
+from tierbench.domain.decision import FailedRequest, PodLog
 from tierbench.domain.views import PodView
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube
 from tierbench.results.client_output import Output, OutputParser, SealState, check_seal

@@ -21,20 +21,21 @@ from tierbench.controller.snapshot import (
 )
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
-from tierbench.domain.actions import (
+from tierbench.domain.children import ControllerRefManager
+from tierbench.domain.decide import cleanup, decide
+from tierbench.domain.decision import (
     Action,
+    ClusterState,
     Create,
     CreateCredentials,
     Decision,
+    FailedRequest,
+    Observed,
     ReleaseLeases,
     SaveResult,
     SaveTrace,
 )
-from tierbench.domain.children import ControllerRefManager
-from tierbench.domain.completion import cleanup
-from tierbench.domain.decide import decide
-from tierbench.domain.observed import ClusterState, FailedRequest, Observed
-from tierbench.domain.providers import apis, known_apis
+from tierbench.domain.servers import apis, known_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.workload import ROLE_CLIENT, Owner

@@ -14,7 +14,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain.children import PARSE_ERRORS, Children, ControllerRefManager
-from tierbench.domain.observed import ClusterState, FailedRequest
+from tierbench.domain.decision import ClusterState, FailedRequest
 from tierbench.domain.views import LeaseView, ProviderApi, ProviderState, lease_view
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Final, TypeVar
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.domain.providers import known_apis, owner_kinds_of
 from tierbench.domain.results import ResultMetadata
+from tierbench.domain.servers import known_apis, owner_kinds_of
 from tierbench.domain.views import JobView, PodView, ProviderObject, job_view, pod_view
 from tierbench.kube.meta import Raw
 from tierbench.workloads.workload import LABEL_ROLE, Owner

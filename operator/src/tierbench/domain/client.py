@@ -9,10 +9,8 @@ from typing import Final
 
 from tierbench.api.contract import TrialLine
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Create, DeleteJob
-from tierbench.domain.observed import PodLog
-from tierbench.domain.placement import renew_leases
-from tierbench.domain.quotas import held_too_long, seconds_left
+from tierbench.domain.decision import Action, Create, DeleteJob, PodLog
+from tierbench.domain.placement import held_too_long, renew_leases, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem

@@ -1,31 +1,46 @@
-"""decide(): what the operator does with one benchmark, as a pure function of what it observes and the time."""
+"""decide(): what the operator does with one benchmark, as a pure function of what it observes and the time.
 
-from dataclasses import replace
-from datetime import datetime
+Complete, Failed and Suspended are here, too: a run ends, its nodes are cleaned up and released, and the next run is
+scheduled.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from tierbench.api.benchmark import Phase, RunStatus
+from cronsim import CronSim, CronSimError
+
+from tierbench.advice.answer import answer, best_or_reason
+from tierbench.advice.tables import runs
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase, RunStatus
+from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
-from tierbench.domain.actions import Decision, DeleteResult, Event
-from tierbench.domain.completion import (
-    abort_run,
-    finish_run,
-    is_schedule_due,
-    reject_run,
-    suspend,
-    wait_for_next_run,
+from tierbench.domain.decision import (
+    Action,
+    ClusterState,
+    Decision,
+    DeleteBenchmark,
+    DeleteJob,
+    DeleteResult,
+    Event,
+    Observed,
+    ReleaseLeases,
+    is_unreachable,
 )
 from tierbench.domain.measuring import measure_block, refine
-from tierbench.domain.observed import Observed
-from tierbench.domain.placement import acquire_nodes, choose_nodes
+from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_many_cases
 from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
-from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
-from tierbench.domain.status import ConditionUpdate, set_conditions
-from tierbench.kube.meta import format_time
+from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases, teardown
+from tierbench.domain.status import ConditionUpdate, assess, build_status, set_conditions, verdicts_in_progress
+from tierbench.domain.views import Problem
+from tierbench.kube.meta import format_time, parse_time
 
 _LISTED: Final = 5
 _DEFINITIONS_MATCH: Final = "The CustomResourceDefinitions match the operator."
+_MAXIMUM_ANSWER: Final = 1024
+_SCHEDULE_SECONDS: Final = 300.0  # clocks may be set
 
 
 def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
@@ -44,15 +59,15 @@ def decide(observed: Observed, now: datetime) -> Decision:
 def _decide(observed: Observed, now: datetime) -> Decision:
     status = _current_run(observed, now)
     if status is None:
-        return wait_for_next_run(observed, now)
+        return _wait_for_next_run(observed, now)
     if observed.benchmark.spec.run_policy.suspend:
-        return suspend(observed, now)
+        return _suspend(observed, now)
     run = Run(observed, status, now)
     if run.mismatched_results:
         return _delete_mismatched(run)
-    started = abort_run(run) or reject_run(run) or choose_nodes(run) or acquire_nodes(run)
+    started = _abort_run(run) or _reject_run(run) or choose_nodes(run) or acquire_nodes(run)
     prepared = started or fail_unplaceable_cases(run) or end_remaining_cases(run) or preflight(run)
-    return prepared or _measure_next(run) or refine(run) or finish_run(run)
+    return prepared or _measure_next(run) or refine(run) or _finish_run(run)
 
 
 def _current_run(observed: Observed, now: datetime) -> RunStatus | None:
@@ -62,7 +77,7 @@ def _current_run(observed: Observed, now: datetime) -> RunStatus | None:
         return RunStatus(number=observed.last_orphaned_run + 1, rerun=policy.rerun, start_time=format_time(now))
     if last.completion_time is None:
         return last
-    if (policy.rerun is not None and policy.rerun != last.rerun) or is_schedule_due(observed.benchmark, now):
+    if (policy.rerun is not None and policy.rerun != last.rerun) or _is_schedule_due(observed.benchmark, now):
         return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
     return None
 
@@ -96,3 +111,214 @@ def _delete_mismatched(run: Run) -> Decision:
     )
     event = Event(reasons.FOREIGN_OBJECT, message, warning=True)
     return Decision(run.observed.benchmark.status, tuple(map(DeleteResult, names)), (event,), requeue_after=0)
+
+
+def _finish_run(run: Run) -> Decision:
+    """Ends a run whose cases have all ended: cleans up, deletes the results of old runs, and writes the outcome."""
+    cleanup = _cleanup_run(run)
+    if cleanup is not None:
+        return cleanup
+    if run.observed.earlier is None and any(one.run != run.status.number for one in run.observed.known_results):
+        return Decision(build_status(run, Phase.RUNNING), requeue_after=0, needs_earlier_runs=True)
+    run = run.with_status(completion_time=format_time(run.now))
+    counts = build_status(run, Phase.COMPLETE).cases
+    measured = counts.total - counts.failed
+    message = (
+        f"{measured} of {counts.total} cases measured, {counts.invalid} of them not valid, {counts.failed} failed."
+    )
+    if measured:
+        reason = reasons.SOME_CASES_FAILED if counts.failed else reasons.ALL_CASES_MEASURED
+        phase, complete = Phase.COMPLETE, True
+    else:
+        phase, complete, reason = Phase.FAILED, False, reasons.NO_CASE_MEASURED
+        message += " See the events of the benchmark, and the reasons in `kubectl get results -o yaml`."
+    outcome = (
+        ConditionUpdate(reasons.COMPLETE, complete, reason, message),
+        ConditionUpdate(reasons.FAILED, not complete, reason, message),
+        ConditionUpdate(reasons.SERVER_READY, False, reason, "The run has ended."),
+    )
+    assessment = assess(run)
+    status = build_status(run, phase, *outcome, *assessment.updates)
+    status = status.model_copy(update={"remaining_seconds": None, **_answer(run)})
+    event = Event(reason, message, warning=not complete or counts.failed > 0)
+    outdated = outdated_results(run, kept_runs(run))
+    return Decision(status, tuple(map(DeleteResult, outdated)), (event, *assessment.events, *_history_events(run)))
+
+
+def _reject_run(run: Run) -> Decision | None:
+    """Fails a run that has more cases than allowed, before it starts."""
+    problem = None if run.assignments else too_many_cases(run)
+    return None if problem is None else _fail_run(run, problem)
+
+
+def _abort_run(run: Run) -> Decision | None:
+    """Fails a run if the API server accepts one of its results neither as measured nor as failed.
+
+    It would not accept the other results of the run either.
+    """
+    rejected = [name for name in run.observed.permanently_rejected if name in map(run.result_name, run.cases)]
+    if not rejected:
+        return None
+    cleanup = _cleanup_run(run)
+    if cleanup is not None:
+        return cleanup
+    name = min(rejected)
+    message = (
+        f"The API server rejects BenchmarkResult {name}: {run.observed.rejected_results.get(name, '')}. If the "
+        "CustomResourceDefinitions and the operator are of different versions, upgrade both. Then set "
+        "spec.runPolicy.rerun."
+    )
+    return _fail_run(run, Problem(reasons.RESULT_REFUSED, message))
+
+
+def _cleanup_run(run: Run) -> Decision | None:
+    step = cleanup(run.observed, run.now)
+    return None if step is None else Decision(build_status(run, Phase.RUNNING), step.actions, (), step.requeue_after)
+
+
+def _fail_run(run: Run, problem: Problem) -> Decision:
+    run = run.with_status(completion_time=format_time(run.now))
+    updates = (
+        ConditionUpdate(reasons.SCHEDULED, False, problem.reason, problem.message),
+        ConditionUpdate(reasons.COMPLETE, False, problem.reason, problem.message),
+        ConditionUpdate(reasons.FAILED, True, problem.reason, problem.message),
+        *(replace(update, reason=problem.reason, message=problem.message) for update in verdicts_in_progress(run)),
+    )
+    event = Event(problem.reason, problem.message, warning=True)
+    return Decision(build_status(run, Phase.FAILED, *updates), events=(event,))
+
+
+def _answer(run: Run) -> dict[str, str]:
+    found = runs(run.results)
+    sentences = " ".join(text for each in found for text in answer(each))
+    return {"best": "".join(map(best_or_reason, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
+
+
+def _history_events(run: Run) -> tuple[Event, ...]:
+    """Returns a warning if results are deleted that `runPolicy.history` would keep."""
+    asked, kept = run.spec.run_policy.history, kept_runs(run)
+    if outdated_results(run, asked) == outdated_results(run, kept):
+        return ()
+    message = (
+        f"spec.runPolicy.history is {asked} runs, but limits.history allows {kept}, so the results of older runs are "
+        "deleted. Export results in time, or ask an administrator to raise limits.history in the chart."
+    )
+    return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
+
+
+def _suspend(observed: Observed, now: datetime) -> Decision:
+    """Stops clients and servers, and releases the nodes. What was measured stays in the results."""
+    benchmark = observed.benchmark
+    step = cleanup(observed, now)
+    message = "spec.runPolicy.suspend is true. Set it to false to continue with the next trial."
+    updates = (
+        ConditionUpdate(reasons.SUSPENDED, True, reasons.BY_REQUEST, message),
+        ConditionUpdate(reasons.QUEUED, False, reasons.BY_REQUEST, "Suspended."),
+        ConditionUpdate(reasons.SERVER_READY, False, reasons.BY_REQUEST, "Suspended."),
+    )
+    # A suspended benchmark is not reconciled any more, so the phase changes only after the cleanup.
+    phase = Phase.SUSPENDED if step is None else benchmark.status.phase
+    status = benchmark.status.model_copy(
+        update={
+            "phase": phase,
+            "current": None,
+            "remaining_seconds": None,
+            "conditions": set_conditions(benchmark, updates, now),
+            "observed_generation": benchmark.metadata.generation,
+        }
+    )
+    if step is not None:
+        return Decision(status, step.actions, requeue_after=step.requeue_after)
+    return Decision(status, events=(Event(reasons.SUSPENDED, message),))
+
+
+@dataclass(frozen=True)
+class CleanupStep:
+    """The next actions of a cleanup, and after how many seconds to reconcile again."""
+
+    actions: tuple[Action, ...]
+    requeue_after: float
+
+
+def cleanup(state: ClusterState, now: datetime) -> CleanupStep | None:
+    """Deletes clients and servers, waits until they are gone, then releases the nodes. Returns None after that."""
+    jobs = (DeleteJob(job.name) for job in state.jobs if not job.deleting)
+    actions = (*jobs, *teardown(state, now))
+    if any(provider.objects for provider in state.provider_states.values()):
+        return CleanupStep(actions, 1)
+    if actions or state.jobs or any(not is_unreachable(state, pod) for pod in state.pods):
+        return CleanupStep(actions, 5)
+    held = tuple(node for node, lease in sorted(state.leases.items()) if lease.holder == state.holder)
+    return CleanupStep((ReleaseLeases(held),), 0) if held else None
+
+
+def _wait_for_next_run(observed: Observed, now: datetime) -> Decision:
+    """Schedules the next run of an ended benchmark, or deletes the benchmark when its time to live is over."""
+    step = cleanup(observed, now)
+    if step is not None:
+        return Decision(observed.benchmark.status, step.actions, requeue_after=step.requeue_after)
+    status, policy = _schedule_next_run(observed.benchmark, now), observed.benchmark.spec.run_policy
+    wait, events = _seconds_to_next_run(status, now), _schedule_events(observed.benchmark.status, status)
+    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
+        return Decision(status, events=events, requeue_after=wait)
+    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
+    if now >= end:
+        return Decision(status, (DeleteBenchmark(),))
+    return Decision(status, events=events, requeue_after=min(wait, (end - now).total_seconds()))
+
+
+def _is_schedule_due(benchmark: Benchmark, now: datetime) -> bool:
+    """Whether the schedule asks for a run now. A changed run policy gets a new time in the future first."""
+    policy, status = benchmark.spec.run_policy, benchmark.status
+    if policy.schedule is None or policy.suspend or status.next_run_time is None:
+        return False
+    return status.observed_generation == benchmark.metadata.generation and now >= parse_time(status.next_run_time)
+
+
+def _schedule_next_run(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
+    policy, generation = benchmark.spec.run_policy, benchmark.metadata.generation
+    status = benchmark.status.model_copy(update={"observed_generation": generation})
+    before = next((condition for condition in status.conditions if condition.type == reasons.RECURRING), None)
+    if policy.schedule is None:
+        others = tuple(condition for condition in status.conditions if condition.type != reasons.RECURRING)
+        return status.model_copy(update={"next_run_time": None, "conditions": others})
+    is_planned = before is not None and (before.status == "False" or status.next_run_time is not None)
+    if before is not None and is_planned and before.observed_generation == generation:
+        return status
+    time, recurring = _next_run(policy, policy.schedule, now)
+    conditions = set_conditions(benchmark, [recurring], now)
+    next_run_time = None if time is None else format_time(time)
+    return status.model_copy(update={"next_run_time": next_run_time, "conditions": conditions})
+
+
+def _next_run(policy: RunPolicy, schedule: str, now: datetime) -> tuple[datetime | None, ConditionUpdate]:
+    """Returns when the next run starts, or None, and the condition Recurring."""
+    name = policy.time_zone or "UTC"
+    try:
+        zone = ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        message = f'spec.runPolicy.timeZone "{name}" is not in the IANA time zone database. Example: "Europe/Berlin".'
+        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNKNOWN_TIME_ZONE, message)
+    try:
+        time = next(CronSim(schedule, now.astimezone(zone)), None)
+        problem = "never matches a date"
+    except CronSimError as error:
+        time, problem = None, f"is not a valid cron schedule: {error}"
+    if time is None:
+        message = f'spec.runPolicy.schedule "{schedule}" {problem}. Example: "30 3 * * 1".'
+        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNUSABLE_SCHEDULE, message)
+    message = f"The next run starts at {time:%Y-%m-%d %H:%M} ({name})."
+    return time.astimezone(UTC), ConditionUpdate(reasons.RECURRING, True, reasons.NEXT_RUN_PLANNED, message)
+
+
+def _schedule_events(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[Event, ...]:
+    """Returns a warning if the schedule has become invalid."""
+    recurring = [condition for condition in after.conditions if condition.type == reasons.RECURRING]
+    invalid = [one for one in recurring if one.status == "False" and one not in before.conditions]
+    return tuple(Event(condition.reason, condition.message, warning=True) for condition in invalid)
+
+
+def _seconds_to_next_run(status: BenchmarkStatus, now: datetime) -> float:
+    if status.next_run_time is None:
+        return _SCHEDULE_SECONDS
+    return min(_SCHEDULE_SECONDS, max(0.0, (parse_time(status.next_run_time) - now).total_seconds()))

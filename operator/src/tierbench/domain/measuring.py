@@ -13,8 +13,8 @@ from tierbench.api.contract import Engine, Outcome, TrialLine
 from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, TraceSpec, TraceStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
+from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
 from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases

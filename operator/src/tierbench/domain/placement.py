@@ -1,18 +1,26 @@
-"""Pending and Queued: a run chooses its nodes, then waits until it holds the Leases of all of them."""
+"""Pending and Queued: the nodes of a class, the nodes and Leases of a run, and the administrator's limits on it."""
 
-from datetime import timedelta
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from tierbench.api.benchmark import NodeAssignment, Phase
+from tierbench.api.node_class import (
+    NodeClass,
+    NodeClassStatus,
+    NodeSelector,
+    NodeSummary,
+    SelectorOperator,
+    SelectorRequirement,
+)
+from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
-from tierbench.domain.actions import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
-from tierbench.domain.assessment import verdicts_in_progress
-from tierbench.domain.node_classes import assign
-from tierbench.domain.quotas import runs_to_delete, seconds_left, storage_full, too_many_at_once
+from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.run import Run
-from tierbench.domain.status import ConditionUpdate, build_status
-from tierbench.domain.views import Problem
+from tierbench.domain.status import ConditionUpdate, build_status, verdicts_in_progress
+from tierbench.domain.views import NodeView, Problem
 from tierbench.kube.meta import parse_time
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
 
 _NOT_SUSPENDED: Final = ConditionUpdate(
     reasons.SUSPENDED, False, reasons.NOT_SUSPENDED, "spec.runPolicy.suspend is false."
@@ -21,6 +29,9 @@ _RETRY_SECONDS: Final = 5.0
 _LEASE_MARGIN: Final = timedelta(seconds=60)
 _FIRST_SECONDS: Final = 30.0  # no event tells the first in the queue that a Lease has expired
 _BEHIND_SECONDS: Final = 600.0  # the benchmarks ahead wake the others
+_MAXIMUM_LISTED = 64
+_LISTED_RUNS: Final = 3
+_NEVER: Final = datetime.max.replace(tzinfo=UTC)
 
 
 def choose_nodes(run: Run) -> Decision | None:
@@ -63,11 +74,6 @@ def _run_started(run: Run) -> tuple[ConditionUpdate, ...]:
     return tuple(updates)
 
 
-def _assign(run: Run, name: str) -> NodeAssignment:
-    needed = run.spec.servers.nodes_per_class if name in run.spec.servers.node_classes else 1
-    return assign(name, run.observed.classes.get(name), run.observed.nodes.values(), needed)
-
-
 def renew_leases(run: Run, seconds: int) -> AcquireLeases:
     """Holds all nodes of the run for this many seconds, at most as long as it may, plus a margin."""
     return AcquireLeases(run.needed_nodes, run.now + timedelta(seconds=min(seconds, seconds_left(run))) + _LEASE_MARGIN)
@@ -78,7 +84,7 @@ def acquire_nodes(run: Run) -> Decision | None:
     observed, nodes = run.observed, run.needed_nodes
     if not run.due or not nodes:
         return None
-    crowded, turn = too_many_at_once(run), f"namespace/{observed.owner.namespace}"
+    crowded, turn = _too_many_at_once(run), f"namespace/{observed.owner.namespace}"
     if _holds_all(run):
         if crowded is None or observed.pods or observed.jobs:
             return None
@@ -92,7 +98,7 @@ def acquire_nodes(run: Run) -> Decision | None:
         return _queue(run, reasons.OLDER_BENCHMARK_WAITS, message, waits_for, seconds=_BEHIND_SECONDS)
     full = storage_full(run)
     if full is not None:
-        return _queue(run, full.reason, f"{full.message} {runs_to_delete(run)}", nodes)
+        return _queue(run, full.reason, f"{full.message} {_runs_to_delete(run)}", nodes)
     others = [
         lease
         for node in nodes
@@ -134,3 +140,201 @@ def _name(run: Run, holder: str) -> str:
     """Returns the name of another benchmark, unless it is in a namespace that this tenant may not know."""
     namespace, name = holder.split("/")[:2]
     return f"{namespace}/{name}" if namespace == run.observed.owner.namespace else "a benchmark of another namespace"
+
+
+def matches(selector: NodeSelector, labels: Mapping[str, str]) -> bool:
+    """Whether a selector matches these labels, as metav1.LabelSelector does."""
+    equal = all(labels.get(key) == value for key, value in selector.match_labels.items())
+    return equal and all(_meets(requirement, labels) for requirement in selector.match_expressions)
+
+
+def _meets(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
+    value = labels.get(requirement.key)
+    match requirement.operator:
+        case SelectorOperator.IN:
+            return value in requirement.values
+        case SelectorOperator.NOT_IN:
+            return value not in requirement.values
+        case SelectorOperator.EXISTS:
+            return value is not None
+        case SelectorOperator.DOES_NOT_EXIST:
+            return value is None
+
+
+def _members(node_class: NodeClass, nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
+    """Returns the nodes of a class, by name."""
+    selector = node_class.spec.node_selector
+    return tuple(sorted((node for node in nodes if matches(selector, node.labels)), key=lambda node: node.name))
+
+
+def usable(node: NodeView) -> bool:
+    """Whether a benchmark may start on the node: it is Ready and schedulable."""
+    return node.ready and node.schedulable
+
+
+def resolve(node_class: NodeClass, nodes: Iterable[NodeView]) -> NodeClassStatus:
+    """Returns the status of a class with these nodes. Its conditions stay as they are."""
+    chosen = _members(node_class, nodes)
+    listed = tuple(
+        NodeSummary(name=node.name, ready=usable(node), architecture=node.architecture)
+        for node in chosen[:_MAXIMUM_LISTED]
+    )
+    return NodeClassStatus(
+        observed_generation=node_class.metadata.generation,
+        nodes=len(chosen),
+        ready_nodes=sum(usable(node) for node in chosen),
+        architectures=",".join(sorted({node.architecture for node in chosen})),
+        cpu=_span([node.cpu_millicores for node in chosen], lambda value: f"{value / 1000:g}"),
+        memory=_span([node.memory_bytes for node in chosen], _memory),
+        members=listed,
+        conditions=node_class.status.conditions,
+    )
+
+
+def _span(values: Sequence[int], text: Callable[[int], str]) -> str:
+    words = [text(value) for value in sorted(set(values))]
+    return "" if not words else words[0] if words[0] == words[-1] else f"{words[0]}-{words[-1]}"
+
+
+def _memory(size: int) -> str:
+    unit = 2**30 if size >= 2**30 else 2**20
+    return f"{size / unit:.3g}{format_size(unit)[1:]}"
+
+
+def _assign(run: Run, name: str) -> NodeAssignment:
+    """Returns the usable nodes of a class, and the reason if they are fewer than needed."""
+    node_class, nodes = run.observed.classes.get(name), run.observed.nodes.values()
+    needed = run.spec.servers.nodes_per_class if name in run.spec.servers.node_classes else 1
+    if node_class is None:
+        message = f"NodeClass {name} does not exist. Create it, or correct the name: see `kubectl get nodeclasses`."
+        return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
+    chosen = _members(node_class, nodes)
+    ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
+    if len(ready) >= needed:
+        return NodeAssignment(node_class=name, nodes=ready)
+    if not chosen:
+        reason, message = reasons.NO_SUCH_NODE, f"No node matches NodeClass {name}. Label a node, or fix its selector."
+    elif not ready:
+        reason = reasons.NO_READY_NODE
+        message = (
+            f"None of the {len(chosen)} nodes of NodeClass {name} is Ready and schedulable. See `kubectl get nodes`."
+        )
+    else:
+        reason = reasons.TOO_FEW_NODES
+        message = (
+            f"NodeClass {name} has {len(ready)} usable nodes, but {needed} are needed. Add nodes, or lower "
+            "spec.servers.nodesPerClass."
+        )
+    return NodeAssignment(node_class=name, nodes=ready, reason=reason, message=message)
+
+
+def too_many_cases(run: Run) -> Problem | None:
+    """Returns a problem if the run has more cases than `limits.cases` allows."""
+    cases, most = len(run.cases), run.observed.quotas.cases
+    if cases <= most:
+        return None
+    message = (
+        f"The run has {cases} cases, but limits.cases allows {most}. Split the benchmark, or "
+        f"{_raise('limits.cases')} and set spec.runPolicy.rerun."
+    )
+    return Problem(reasons.TOO_MANY_CASES, message)
+
+
+def held_too_long(run: Run) -> Problem | None:
+    """Returns a problem if the run has held its nodes for `limits.leaseSeconds`."""
+    if seconds_left(run) > 0:
+        return None
+    message = (
+        f"The run has held its nodes for {run.observed.quotas.lease_seconds} s, as long as limits.leaseSeconds allows. "
+        f"Use fewer cases, fewer repetitions or shorter trials, or {_raise('limits.leaseSeconds')}."
+    )
+    return Problem(reasons.HELD_TOO_LONG, message)
+
+
+def seconds_left(run: Run) -> int:
+    """Returns for how many seconds the run may still hold its nodes."""
+    held = max(run.now - _holds_since(run, run.observed.holder), timedelta(0))
+    return run.observed.quotas.lease_seconds - int(held.total_seconds())
+
+
+def results_too_large(run: Run) -> Problem | None:
+    """Returns a problem if the results that the benchmark keeps take `limits.resultBytes`."""
+    outdated, most = outdated_results(run, kept_runs(run)), run.observed.quotas.most_bytes
+    results = [result for result in run.observed.known_results if result.name not in outdated]
+    stored = sum(result.stored_bytes for result in results)
+    if stored < most:
+        return None
+    runs = len({result.run for result in results})
+    message = (
+        f"The results and traces of {runs} runs take {stored} bytes; limits.resultBytes is {format_size(most)}. Lower "
+        f"spec.runPolicy.history, use fewer cases, or {_raise('limits.resultBytes')}."
+    )
+    return Problem(reasons.TOO_MANY_BYTES, message)
+
+
+def storage_full(run: Run) -> Problem | None:
+    """Returns a problem if the results and traces of all benchmarks take `limits.storedBytes`."""
+    stored, quotas = run.observed.stored_bytes, run.observed.quotas
+    if stored < quotas.most_stored_bytes:
+        return None
+    message = (
+        f"The results and traces of all benchmarks take {stored} bytes; limits.storedBytes is {quotas.stored_bytes}. "
+        f"Delete results, or {_raise('limits.storedBytes')}."
+    )
+    return Problem(reasons.STORAGE_FULL, message)
+
+
+def _runs_to_delete(run: Run) -> str:
+    """Returns which runs of the namespace take most, and the command that deletes the largest one."""
+    namespace, runs = run.observed.owner.namespace, run.observed.deletable_runs
+    if not runs:
+        return f"In namespace {namespace}, all results are of newest runs or of baselines."
+    listed = ", ".join(
+        f"run {one.number} of {one.kind} {one.benchmark} ({one.size} bytes)" for one in runs[:_LISTED_RUNS]
+    )
+    labels = {LABEL_KIND: runs[0].kind, LABEL_BENCHMARK: runs[0].benchmark, LABEL_RUN: runs[0].number}
+    selector = ",".join(f"{label}={value}" for label, value in labels.items())
+    return (
+        f"The largest older runs of namespace {namespace} are {listed}. To delete the first one, run "
+        f"`kubectl delete benchmarkresults --namespace {namespace} --selector {selector}`."
+    )
+
+
+def kept_runs(run: Run) -> int:
+    """Returns how many runs of the benchmark are kept: `runPolicy.history`, at most `limits.history`."""
+    return min(run.spec.run_policy.history, run.observed.quotas.history)
+
+
+def outdated_results(run: Run, kept: int) -> tuple[str, ...]:
+    """Returns the names of the results to delete at the end of the run if `kept` runs and the baseline are kept."""
+    oldest_kept, baseline = run.status.number - kept + 1, run.spec.run_policy.baseline_run
+    known = run.observed.known_results
+    return tuple(result.name for result in known if result.run < oldest_kept and result.run != baseline)
+
+
+def _too_many_at_once(run: Run) -> Problem | None:
+    """Returns a problem if `limits.benchmarksAtOnce` other benchmarks of the namespace hold nodes. If two acquired
+    their Leases at the same time, only the later one has the problem."""
+    mine, most = run.observed.holder, run.observed.quotas.benchmarks_at_once
+    namespace = run.observed.owner.namespace
+    leases = run.observed.leases.values()
+    others = {lease.holder for lease in leases if lease.holder.startswith(f"{namespace}/")} - {mine}
+    since = {holder: _holds_since(run, holder) for holder in (mine, *others)}
+    before = [other for other in others if since[other] < _NEVER and (since[other], other) < (since[mine], mine)]
+    if len(before) < most:
+        return None
+    message = (
+        f"{len(before)} other benchmarks of namespace {namespace} hold nodes; limits.benchmarksAtOnce is {most}. This "
+        "benchmark continues when one of them ends."
+    )
+    return Problem(reasons.TOO_MANY_AT_ONCE, message)
+
+
+def _holds_since(run: Run, holder: str) -> datetime:
+    leases = run.observed.leases.values()
+    held = (lease.acquired for lease in leases if lease.holder == holder and lease.expires > run.now)
+    return min(held, default=_NEVER)
+
+
+def _raise(name: str) -> str:
+    return f"ask an administrator to raise {name} in the chart"

@@ -7,11 +7,10 @@ from tierbench.api.benchmark import BenchmarkStatus, ClientPlacement, Phase
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
 from tierbench.domain import reasons
-from tierbench.domain.actions import Decision, Event
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
-from tierbench.domain.providers import STANDALONE_PROVIDER
+from tierbench.domain.decision import Decision, Event
 from tierbench.domain.run import Run
-from tierbench.domain.servers import ensure_server
+from tierbench.domain.servers import STANDALONE_PROVIDER, ensure_server
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import Problem
 from tierbench.kinds.registry import probe

@@ -20,9 +20,8 @@ from tierbench.api.result import (
     ServiceFacts,
 )
 from tierbench.domain import reasons
-from tierbench.domain.node_classes import facts
-from tierbench.domain.observed import Observed
-from tierbench.domain.views import Problem
+from tierbench.domain.decision import Observed
+from tierbench.domain.views import Problem, node_facts
 from tierbench.results import aggregate
 from tierbench.results.units import factor_traits
 from tierbench.workloads.plan import (
@@ -329,10 +328,10 @@ class Run:
             case=case.number,
             levels=dict(case.levels),
             conditions=self.spec.parameters,
-            server=facts(
+            server=node_facts(
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
-            client=facts(client_class, classes.get(client_class), nodes.get(client)),
+            client=node_facts(client_class, classes.get(client_class), nodes.get(client)),
             clients=self._sharing_clients(case, clients),
             networks=self._networks(case, clients),
             service=self._service(case.server, self._size(case.server, str(server))),
@@ -379,7 +378,7 @@ class Run:
             return ()
         classes, known = self.observed.classes, self.observed.nodes
         return tuple(
-            facts(part.node_class, classes.get(part.node_class), known.get(node))
+            node_facts(part.node_class, classes.get(part.node_class), known.get(node))
             for part, node in zip(parts, nodes, strict=True)
         )
 

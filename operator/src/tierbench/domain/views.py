@@ -8,7 +8,9 @@ from typing import Final
 from pydantic import ValidationError
 
 from tierbench.api.measurements import Failure
+from tierbench.api.node_class import NodeClass
 from tierbench.api.quantity import parse_quantity
+from tierbench.api.result import NodeFacts
 from tierbench.domain import reasons
 from tierbench.kube.meta import Raw, parse_time
 from tierbench.workloads.workload import (
@@ -141,6 +143,25 @@ def node_view(raw: Raw) -> NodeView:
         cpu_millicores=round(parse_quantity(capacity.get("cpu", "0")) * 1000),
         memory_bytes=round(parse_quantity(capacity.get("memory", "0"))),
         storage_bytes=round(parse_quantity(capacity.get("ephemeral-storage", "0"))),
+    )
+
+
+def node_facts(name: str, node_class: NodeClass | None, node: NodeView | None) -> NodeFacts:
+    """Returns what a result keeps of a node."""
+    if node is None:
+        return NodeFacts(node_class=name)
+    return NodeFacts(
+        node_class=name,
+        node=node.name,
+        architecture=node.architecture,
+        kernel=node.kernel,
+        os_image=node.os_image,
+        kubelet=node.kubelet,
+        runtime=node.runtime,
+        cpu_millicores=node.cpu_millicores,
+        memory_bytes=node.memory_bytes,
+        access_network=(node_class.spec.access_network if node_class else None) or "",
+        storage=(node_class.spec.storage if node_class else None) or "",
     )
 
 

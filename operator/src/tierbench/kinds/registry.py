@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tierbench.api.policy import Policy
     from tierbench.api.rbac import Permission
     from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultStatus, ResultTrial
-    from tierbench.domain.providers import Provider
+    from tierbench.domain.servers import Provider
     from tierbench.metrics.results import Samples
     from tierbench.report.figures import Figure
     from tierbench.report.panels import Panel

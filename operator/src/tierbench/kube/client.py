@@ -88,7 +88,7 @@ def describe_error(error: Exception) -> str:
     return str(cause) or type(cause).__name__
 
 
-def error_of(status: int, data: bytes) -> ApiError:
+def _error_of(status: int, data: bytes) -> ApiError:
     """Returns the error for an answer with a status of 400 or more."""
     try:
         body = json.loads(data)
@@ -160,7 +160,7 @@ class Kube:
             response = await self._send(method, path, query, body, headers, self._timeout)
             data = await response.read()
         if response.status >= _ERROR_STATUS:
-            raise error_of(response.status, data)
+            raise _error_of(response.status, data)
         answer: dict[str, Any] = json.loads(data)
         return answer
 
@@ -287,7 +287,7 @@ class Kube:
         response = await self._send("GET", path, query, None, {"Accept": "*/*"}, timeout)
         try:
             if response.status >= _ERROR_STATUS:
-                raise error_of(response.status, await response.read())
+                raise _error_of(response.status, await response.read())
             yield response.content
         finally:
             response.close()

@@ -8,10 +8,16 @@ from typing import Final
 from tierbench.api.benchmark import Phase
 from tierbench.api.rbac import Permission, Scope
 from tierbench.domain import reasons
-from tierbench.domain.actions import Action, Decision, DeleteProviderObject, RemoveFinalizers
-from tierbench.domain.observed import ClusterState, is_unreachable
-from tierbench.domain.providers import STANDALONE_PROVIDER, Provider
+from tierbench.domain.decision import (
+    Action,
+    ClusterState,
+    Decision,
+    DeleteProviderObject,
+    RemoveFinalizers,
+    is_unreachable,
+)
 from tierbench.domain.run import Run
+from tierbench.domain.servers import STANDALONE_PROVIDER, Provider
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
