@@ -15,8 +15,7 @@ from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import Executor
-from tierbench.controller.snapshot import list_provided
-from tierbench.domain.children import ControllerRefManager
+from tierbench.controller.snapshot import ControllerRefManager, list_provided
 from tierbench.domain.decision import ClusterState, Create, DeleteProviderObject, RemoveFinalizers
 from tierbench.domain.views import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS

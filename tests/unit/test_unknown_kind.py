@@ -10,7 +10,7 @@ from tests.unit.controller.test_advisor import FAST, SLOW, Cluster, advising
 from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
 from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
-from tierbench.domain.children import ControllerRefManager
+from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.workloads.workload import Owner
 
 NEWER = {"kind": "LatencyBenchmark", "name": "newer"}

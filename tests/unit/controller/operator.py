@@ -8,8 +8,8 @@ from tests.unit.controller.test_settings import ENVIRONMENT
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
+from tierbench.controller.handlers import handled, reflected
 from tierbench.controller.settings import Settings
-from tierbench.controller.watches import handled, reflected
 from tierbench.kube.informer import ListObserver
 from tierbench.kube.meta import NODES
 

@@ -20,12 +20,11 @@ from tests.unit.controller.operator import settings_of
 from tests.unit.domain.world import benchmark
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
-from tierbench.controller import framework, handlers
+from tierbench.controller import handlers
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
-from tierbench.controller.framework import run_kopf
+from tierbench.controller.handlers import handled, run_kopf
 from tierbench.controller.reconciler import FINALIZER
-from tierbench.controller.watches import handled
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect
 from tierbench.kube.client import ApiError, Kube, LeadershipLostError
@@ -103,8 +102,8 @@ class Operator:
 @pytest.fixture(autouse=True)
 def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "BenchmarkReconciler", Reconciler)
-    monkeypatch.setattr(framework, "_BACKOFF_SECONDS", (0.05,))
-    monkeypatch.setattr(framework, "_LAST_BACKOFF_SECONDS", 0.05)
+    monkeypatch.setattr(handlers, "_BACKOFF_SECONDS", (0.05,))
+    monkeypatch.setattr(handlers, "_LAST_BACKOFF_SECONDS", 0.05)
     monkeypatch.setattr(connect, "_LOGIN_SECONDS", 0.05)
     Reconciler.log, Reconciler.may_clean_up, Reconciler.ends_after, Reconciler.fails = [], asyncio.Event(), 0, 0
     Reconciler.may_clean_up.set()

@@ -12,9 +12,9 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import main, node_classes
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.handlers import handled
 from tierbench.controller.main import until
 from tierbench.controller.node_classes import run_node_classes
-from tierbench.controller.watches import handled
 from tierbench.kube.client import ApiError
 
 

@@ -13,7 +13,7 @@ from tests.unit.controller.operator import context_of
 from tests.unit.domain.world import KIND, raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.watches import handled, reflected
+from tierbench.controller.handlers import handled, reflected
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.meta import PODS

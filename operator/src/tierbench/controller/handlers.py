@@ -1,24 +1,37 @@
-"""The handlers that kopf calls. They only delegate, return nothing and patch nothing."""
+"""kopf: the handlers that it calls, its settings, storages and login; and the types that the operator watches.
+
+kopf watches what the operator works on, and what belongs to it. Reflectors watch the types that are too many for it.
+The handlers that kopf calls only delegate, return nothing and patch nothing.
+"""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
 import kopf
 
+from tierbench.api.model import Kind
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
-from tierbench.controller.context import Context
-from tierbench.controller.reconciler import BenchmarkReconciler, needs_reconcile
+from tierbench.api.result import RESULTS
+from tierbench.controller.advisor import Advisor
+from tierbench.controller.context import Context, benchmark_of
+from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler, needs_reconcile
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.connect import open_session
 from tierbench.kube.informer import Informer, ListObserver
-from tierbench.kube.meta import JOBS, PODS, SERVICES
-from tierbench.workloads.workload import Owner
+from tierbench.kube.meta import JOBS, LEASES, NODES, PODS, SERVICES, Name, Raw, ResourceType, name_of
+from tierbench.workloads.workload import LABEL_KIND, LABEL_ROLE, ROLE_SERVER, Owner
 
 HANDLERS: Final = kopf.OperatorRegistry()
+
+_PAGE: Final = 100
+_WATCH_SECONDS: Final = 30
+_BACKOFF_SECONDS: Final = (0.5, 1.0, 2.0)
+_LAST_BACKOFF_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True)
@@ -108,3 +121,179 @@ for _type in _BENCHMARKS:
     _name = (*_type.group_and_version, _type.plural)
     kopf.on.delete(*_name, registry=HANDLERS, when=needs_operator)(clean_up)
     kopf.daemon(*_name, registry=HANDLERS, when=needs_operator, backoff=10, cancellation_timeout=10)(reconcile)
+
+
+def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
+    """Yields the informers of reflectors. They run on a standby, too."""
+    cluster, objects = context.cluster, context.objects
+
+    def on_node(raw: Raw, *, deleted: bool) -> None:
+        if cluster.observe_node(raw, deleted=deleted):
+            context.workqueue.add_for_nodes([raw["metadata"]["name"]])
+
+    def on_lease(raw: Raw, *, deleted: bool) -> None:
+        before = objects[LEASES].get(name_of(raw))
+        changed = objects[LEASES].observe(raw, deleted=deleted)
+        if changed and (deleted or before is None or _holder(before) != _holder(raw)):
+            context.workqueue.add(*context.queue.heads())
+
+    def on_result(raw: Raw, *, deleted: bool) -> None:
+        objects.results.observe(raw, deleted=deleted)
+        was_full = context.storage_full
+        if context.results.update_result(raw, deleted=deleted):
+            advisor.add_all(raw["metadata"]["namespace"])
+        context.metrics.set_stored_bytes(context.results.stored_bytes)
+        if was_full and not context.storage_full:
+            context.workqueue.add(*context.queue.heads())
+
+    yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
+    yield Informer(LEASES, on_lease, objects[LEASES].names, (context.settings.lease_namespace,))
+    yield Informer(RESULTS, on_result, context.results.known, _namespaces(context))
+
+
+def handled(context: Context, advisor: Advisor) -> Iterator[Informer]:
+    """Yields the informers that kopf's events reach."""
+    cluster, objects, namespaces = context.cluster, context.objects, _namespaces(context)
+
+    def on_class(raw: Raw, *, deleted: bool) -> None:
+        if cluster.observe_class(raw, deleted=deleted):
+            context.workqueue.add_all()
+            advisor.add_all()
+
+    def children(resource: ResourceType, labels: str = LABEL_KIND) -> Informer:
+        cache = objects[resource]
+
+        def on_child(raw: Raw, *, deleted: bool) -> None:
+            before = cache.get(name_of(raw)) or raw
+            if cache.observe(raw, deleted=deleted):
+                context.workqueue.add(benchmark_of(before))
+
+        return Informer(resource, on_child, cache.names, namespaces, labels)
+
+    yield Informer(NODE_CLASSES, on_class, lambda: _cluster_scoped(cluster.classes), (None,))
+    yield Informer(ADVICES, advisor.observe, advisor.known, namespaces)
+    for model in BENCHMARKS.values():
+        yield _benchmarks(context, advisor, model.KIND)
+    yield children(JOBS)
+    yield children(PODS)
+    yield children(SERVICES, f"{LABEL_KIND},{LABEL_ROLE}={ROLE_SERVER}")
+
+
+def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
+    cache = context.objects[kind.resource]
+
+    def on_benchmark(raw: Raw, *, deleted: bool) -> None:
+        changed = cache.observe(raw, deleted=deleted)
+        namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
+        if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
+            advisor.add_all(namespace)
+        if changed:
+            context.workqueue.add((kind.kind, namespace, name))
+
+    def known() -> Iterable[Name]:
+        """An own write that finds a benchmark deleted removes it from the cache only."""
+        return {*cache.names(), *context.results.known_benchmarks(kind.kind)}
+
+    return Informer(kind.resource, on_benchmark, known, _namespaces(context))
+
+
+def _namespaces(context: Context) -> tuple[str | None, ...]:
+    return context.settings.watch_namespaces or (None,)
+
+
+def _holder(lease: Raw) -> str | None:
+    holder: str | None = lease.get("spec", {}).get("holderIdentity")
+    return holder
+
+
+def _cluster_scoped(names: Iterable[str]) -> list[Name]:
+    return [("", name) for name in names]
+
+
+class _NoDiffBase(kopf.DiffBaseStorage):
+    """No handler compares an object with an earlier state, so no state is stored in annotations."""
+
+    def build(self, **_: Any) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def fetch(self, *, body: kopf.Body) -> kopf.BodyEssence:
+        return kopf.BodyEssence()
+
+    def store(self, **_: Any) -> None:
+        pass
+
+
+class _NoProgress(kopf.ProgressStorage):
+    """Handlers retry by themselves, so no progress is stored in annotations."""
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        pass
+
+    def purge(self, **_: Any) -> None:
+        pass
+
+    def touch(self, **_: Any) -> None:
+        pass
+
+    def clear(self, *, essence: kopf.BodyEssence) -> kopf.BodyEssence:
+        return essence
+
+
+class _Backoffs(Iterable[float]):
+    """Without an end: kopf gives up what it has tried for as often as there are backoffs, and ends the operator."""
+
+    def __iter__(self) -> Iterator[float]:
+        yield from _BACKOFF_SECONDS
+        while True:
+            yield _LAST_BACKOFF_SECONDS
+
+
+async def run_kopf(
+    context: Context,
+    informers: Sequence[Informer],
+    lists: ListObserver,
+    release_leadership: Callable[[], Awaitable[None]],
+) -> None:
+    """Runs the handlers until SIGTERM or SIGINT, once per process. kopf replaces the process's handlers of signals."""
+
+    def log_in() -> kopf.AiohttpSession:
+        session = open_session(context.kube, lists.observe)
+        return kopf.AiohttpSession(server=context.kube.address, aiohttp_session=session)
+
+    by_plural = {informer.resource.plural: informer for informer in informers}
+    await kopf.operator(
+        registry=HANDLERS,
+        settings=kopf_settings(informers),
+        memo=Memo(context, by_plural, lists, log_in, release_leadership),
+        standalone=True,
+        clusterwide=not context.settings.watch_namespaces,
+        namespaces=context.settings.watch_namespaces,
+        identity=context.settings.pod,  # type: ignore[arg-type]  # kopf's type of it is not public
+    )
+
+
+def kopf_settings(informers: Iterable[Informer]) -> kopf.OperatorSettings:
+    """Returns the settings of an operator that watches these types, and stores nothing in objects but its finalizer."""
+    settings = kopf.OperatorSettings()
+    settings.scanning.disabled = True  # watches neither definitions nor namespaces, which needs further permissions
+    settings.posting.enabled = False
+    settings.persistence.finalizer = FINALIZER
+    settings.persistence.diffbase_storage = _NoDiffBase()
+    settings.persistence.progress_storage = _NoProgress()
+    settings.watching.chunk_size = _PAGE
+    settings.watching.server_timeout = _WATCH_SECONDS
+    settings.watching.inactivity_timeout = _WATCH_SECONDS + 15
+    settings.watching.connect_timeout = 5
+    for informer in informers:
+        if informer.labels:
+            selector = (*informer.resource.group_and_version, informer.resource.plural)
+            settings.watching.label_selectors[selector] = informer.labels
+    settings.queueing.idle_timeout = 0.5  # each object that changed is kept for as long
+    settings.networking.request_timeout = 20
+    settings.networking.connect_timeout = 5
+    settings.networking.error_backoffs = _Backoffs()
+    settings.background.instant_exit_timeout = 5  # of a reconciliation that has begun
+    return settings

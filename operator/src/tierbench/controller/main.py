@@ -16,11 +16,10 @@ from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context
 from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
-from tierbench.controller.framework import run_kopf
+from tierbench.controller.handlers import handled, reflected, run_kopf
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.controller.watches import handled, reflected
 from tierbench.kube.authorization import may_get
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
 from tierbench.kube.connect import connect

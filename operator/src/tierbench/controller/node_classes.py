@@ -8,9 +8,8 @@ from typing import Any, Final
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
 from tierbench.controller.definitions import DefinitionCheck
-from tierbench.domain.children import PARSE_ERRORS
 from tierbench.domain.placement import resolve
-from tierbench.domain.views import NodeView, node_view
+from tierbench.domain.views import PARSE_ERRORS, NodeView, node_view
 from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent
 from tierbench.kube.meta import wait_for_event
 from tierbench.metrics.operator import OperatorMetrics

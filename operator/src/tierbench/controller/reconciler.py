@@ -13,6 +13,7 @@ from tierbench.controller.executor import Executor, NameConflictError, NodeTaken
 from tierbench.controller.pod_logs import LogFollower
 from tierbench.controller.snapshot import (
     OTHER_VERSION,
+    ControllerRefManager,
     InvalidBenchmarkError,
     collect_objects,
     parse_benchmark,
@@ -21,7 +22,6 @@ from tierbench.controller.snapshot import (
 )
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
-from tierbench.domain.children import ControllerRefManager
 from tierbench.domain.decide import cleanup, decide
 from tierbench.domain.decision import (
     Action,

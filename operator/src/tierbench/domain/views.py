@@ -26,6 +26,9 @@ from tierbench.workloads.workload import (
     ROLE_CLIENT,
 )
 
+PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
+"""The errors that parsing an object of someone else may raise."""
+
 _MAXIMUM_IMAGE_ID: Final = 512
 
 
