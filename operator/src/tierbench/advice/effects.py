@@ -155,7 +155,7 @@ class _Variation:
 
 
 def _log_ratios(layout: Layout, pair: Pair) -> Iterator[_LogValue]:
-    first, second = (layout.node_estimates[name] for name in pair)
+    first, second = map(layout.estimates, pair)
     for place in layout.shared_places(pair):
         one, two = _log_mean(first[place]), _log_mean(second[place])
         if one is not None and two is not None:

@@ -4,18 +4,24 @@ A layout compares as an advice does that chooses this factor: it has the same al
 class of the client and its access network cannot be chosen, but are laid out in the same way.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final
 
-from tierbench.advice.posterior import Comparison, Posterior, PosteriorModel
-from tierbench.advice.requirements import Levels, WorkloadItem, amount_carried, canonical_level
+from tierbench.advice.posterior import Comparison, NodeEstimates, Posterior
+from tierbench.advice.requirements import (
+    Combination,
+    Levels,
+    WorkloadItem,
+    WorkloadResults,
+    canonical_level,
+)
 from tierbench.advice.selection import ACCESS_NETWORK, CLIENT_CLASS, Choice, Settings, alternative_name, attributes_of
-from tierbench.advice.tables import Cell, result_estimate, sort_levels
+from tierbench.advice.tables import Cell, sort_levels
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.units import are_numbers, factor_traits, level_number
-from tierbench.stats.estimates import Estimate, pool_trials
 
 MAX_LEVELS: Final = 8
 """The most levels of a factor that are compared."""
@@ -27,20 +33,14 @@ _CLIENT_FACTORS: Final = (CLIENT_CLASS, ACCESS_NETWORK)
 
 @dataclass(frozen=True)
 class Reading:
-    """The estimate from one result, with everything in which the result may differ from others.
+    """A result that has the quantity, with everything in which it may differ from others.
 
     `items` are the indexes of the items of the workload that the result matches.
     """
 
     result: BenchmarkResult
     levels: Mapping[str, str]
-    estimate: Estimate
     items: tuple[int, ...]
-
-    def node(self, factor: str) -> str:
-        """Returns the node that has the level of a factor: the client's for factors of clients, else the server's."""
-        spec = self.result.spec
-        return (spec.client if factor in _CLIENT_FACTORS else spec.server).node
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class FactorialData:
         # The class of the client determines the access network, so it is not held equal.
         absorbed = choice.absorbed_factors | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
         others = sorted(self.levels.keys() - absorbed)
-        places: dict[str, dict[Levels, dict[str, list[Reading]]]] = {}
+        cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
+        items: dict[Levels, set[int]] = {}
         alternatives: dict[str, Settings] = {}
         names: dict[tuple[str, ...], str] = {}
         for reading in having:
@@ -77,23 +78,33 @@ class FactorialData:
             name = names.setdefault(tuple(map(canonical_level, settings.values())), alternative_name(settings))
             alternatives.setdefault(name, settings)
             place = tuple([(each, canonical_level(reading.levels[each])) for each in others if each in reading.levels])
-            places.setdefault(name, {}).setdefault(place, {}).setdefault(reading.node(factor), []).append(reading)
-        return Layout(self.quantity, self.items, factor, _ordered(alternatives, factor), places)
+            cells.setdefault(name, {}).setdefault(place, []).append(reading.result)
+            items.setdefault(place, set()).update(reading.items)
+        matching = Counter(index for indexes in items.values() for index in indexes)
+        shares = {
+            place: sum(self.items[index].weight / matching[index] for index in indexes)
+            for place, indexes in items.items()
+        }
+        measured = WorkloadResults(
+            tuple(Combination(place, share) for place, share in shares.items()),
+            {name: {place: Cell(tuple(found)) for place, found in of.items()} for name, of in cells.items()},
+            of_clients=factor in _CLIENT_FACTORS,
+        )
+        return Layout(self.quantity, factor, _ordered(alternatives, factor), measured)
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Readings by alternative, place and node. A place is a combination of levels of all other factors.
+    """Results by alternative and place. A place is a combination of levels of all other factors.
 
     `settings` are the alternatives. If their levels are numbers, they are in ascending order. Else the usual level is
-    first, or the one that was measured first.
+    first, or the one that was measured first. `measured` has each alternative as a class.
     """
 
     quantity: str
-    items: Sequence[WorkloadItem]
     factor: str
     settings: Mapping[str, Settings]
-    _places: Mapping[str, Mapping[Levels, Mapping[str, Sequence[Reading]]]]
+    measured: WorkloadResults
     _posteriors: dict[tuple[str, tuple[Levels, ...]], Posterior | None] = field(default_factory=dict, compare=False)
 
     @property
@@ -109,41 +120,12 @@ class Layout:
 
     def shared_places(self, names: Iterable[str]) -> tuple[Levels, ...]:
         """Returns the places at which all these alternatives were measured."""
-        first, *others = (self._places[name] for name in names)
+        first, *others = (self.measured.cells[name] for name in names)
         return tuple(place for place in first if all(place in other for other in others))
 
-    @cached_property
-    def node_estimates(self) -> Mapping[str, Mapping[Levels, Mapping[str, Estimate]]]:
-        """The estimate of each node, by alternative and place."""
-        return {
-            name: {
-                place: {node: pool_trials([reading.estimate for reading in of]) for node, of in nodes.items()}
-                for place, nodes in places.items()
-            }
-            for name, places in self._places.items()
-        }
-
-    @cached_property
-    def _model(self) -> PosteriorModel:
-        return PosteriorModel(self.quantity, self.node_estimates)
-
-    @cached_property
-    def _weights(self) -> Mapping[Levels, float]:
-        """The weight of each place, as in an advice."""
-        matching: dict[Levels, set[int]] = {}
-        for places in self._places.values():
-            for place, nodes in places.items():
-                matching.setdefault(place, set()).update(
-                    index for readings in nodes.values() for reading in readings for index in reading.items
-                )
-        shares = [
-            item.weight / max(1, sum(index in indexes for indexes in matching.values()))
-            for index, item in enumerate(self.items)
-        ]
-        return {
-            place: amount_carried(place, self.quantity) * sum(shares[index] for index in indexes)
-            for place, indexes in matching.items()
-        }
+    def estimates(self, name: str) -> Mapping[Levels, NodeEstimates]:
+        """Returns the estimates of each node of an alternative at each place."""
+        return self.measured.estimates(name, self.quantity)
 
     def compare(self, names: Iterable[str], places: tuple[Levels, ...], margin: float) -> Comparison:
         """Returns the comparison of alternatives over some places. It leaves out those with too few trials."""
@@ -152,18 +134,8 @@ class Layout:
 
     def _posterior(self, name: str, places: tuple[Levels, ...]) -> Posterior | None:
         if (name, places) not in self._posteriors:
-            weights = {place: self._weights[place] for place in places}
-            found = self._model.posterior(name, weights, cut_short=self._cut_short(name, places))
-            self._posteriors[name, places] = found
+            self._posteriors[name, places] = self.measured.posterior(name, self.quantity, places)
         return self._posteriors[name, places]
-
-    def _cut_short(self, name: str, places: tuple[Levels, ...]) -> bool:
-        of_places = (self._places[name][place] for place in places)
-        return any(
-            Cell(tuple(reading.result for reading in readings)).cut_short
-            for nodes in of_places
-            for readings in nodes.values()
-        )
 
 
 def factorial_data(results: Iterable[BenchmarkResult], quantity: str, items: Sequence[WorkloadItem]) -> FactorialData:
@@ -176,9 +148,9 @@ def factorial_data(results: Iterable[BenchmarkResult], quantity: str, items: Seq
     ]
     kept = _kept_levels([levels for _, levels, _ in matching])
     readings = (
-        Reading(result, levels, estimate, indexes)
+        Reading(result, levels, indexes)
         for result, levels, indexes in matching
-        if _is_kept(levels, kept) and (estimate := result_estimate(result, quantity)) is not None
+        if _is_kept(levels, kept) and quantity in result.status.statistics
     )
     return FactorialData(quantity, items, tuple(readings))
 

@@ -94,14 +94,16 @@ class WorkloadResults:
     """The results at the levels of a workload, by class and combination.
 
     `missing` has the items of the workload that a class lacks. `left_out` has the combinations that a class lacks and
-    others have.
+    others have. With `of_clients` a class is one of clients, and so are its nodes.
     """
 
     combinations: tuple[Combination, ...]
     cells: Mapping[str, Mapping[Levels, Cell]]
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     left_out: Mapping[str, tuple[Levels, ...]] = field(default_factory=dict)
+    of_clients: bool = False
     _estimates: dict[tuple[str, str], Mapping[Levels, NodeEstimates]] = field(default_factory=dict, compare=False)
+    _models: dict[str, tuple[PosteriorModel, dict[Levels, float]]] = field(default_factory=dict, compare=False)
 
     def cell(self, name: str, combination: Combination) -> Cell:
         """Returns the results of a class at a combination."""
@@ -131,16 +133,26 @@ class WorkloadResults:
     def estimates(self, name: str, quantity: str) -> Mapping[Levels, NodeEstimates]:
         """Returns the estimates of each node of a class at each combination."""
         if (name, quantity) not in self._estimates:
-            found = {each.levels: node_estimates(self.cell(name, each), quantity) for each in self.combinations}
-            self._estimates[name, quantity] = found
+            self._estimates[name, quantity] = {
+                each.levels: node_estimates(self.cell(name, each), quantity, of_clients=self.of_clients)
+                for each in self.combinations
+            }
         return self._estimates[name, quantity]
 
     def posteriors(self, quantity: str) -> dict[str, Posterior]:
         """Returns the posterior of each class over the whole workload. Classes that lack a combination are left out."""
-        model = PosteriorModel(quantity, {name: self.estimates(name, quantity) for name in self.cells})
-        weights = self.weights(quantity)
-        found = ((name, model.posterior(name, weights, cut_short=self.cut_short(name))) for name in self.cells)
-        return {name: posterior for name, posterior in found if weights and posterior is not None}
+        every = tuple(each.levels for each in self.combinations)
+        found = {name: self.posterior(name, quantity, every) for name in self.cells} if every else {}
+        return {name: posterior for name, posterior in found.items() if posterior is not None}
+
+    def posterior(self, name: str, quantity: str, every: Sequence[Levels]) -> Posterior | None:
+        """Returns the posterior of a class over some combinations; None if it has too few trials at one of them."""
+        if quantity not in self._models:
+            estimates = {each: self.estimates(each, quantity) for each in self.cells}
+            self._models[quantity] = PosteriorModel(quantity, estimates), self.weights(quantity)
+        model, weights = self._models[quantity]
+        cut_short = any(self.cells[name].get(levels, EMPTY).cut_short for levels in every)
+        return model.posterior(name, {levels: weights[levels] for levels in every}, cut_short=cut_short)
 
     def node_posteriors(self, name: str, quantity: str) -> dict[str, Posterior]:
         """Returns the posterior of each single node of a class over the whole workload."""
@@ -153,10 +165,6 @@ class WorkloadResults:
         model, weights = PosteriorModel(quantity, by_node), self.weights(quantity)
         found = ((node, model.posterior(node, weights)) for node in nodes)
         return {node: posterior for node, posterior in found if posterior is not None}
-
-    def cut_short(self, name: str) -> bool:
-        """Returns whether counted trials of a class are missing or failed."""
-        return any(self.cell(name, each).cut_short for each in self.combinations)
 
     def has_all(self, name: str, quantity: str) -> bool:
         """Returns whether a class has an estimate at every combination."""

@@ -253,10 +253,13 @@ def estimate(cell: Cell, quantity: str) -> Estimate | None:
     return pool_nodes(list(node_estimates(cell, quantity).values()))
 
 
-def node_estimates(cell: Cell, quantity: str) -> dict[str, Estimate]:
-    """Returns the estimate of each node. A mean without its number of trials is used only if there is nothing else."""
-    found = [(result.spec.server.node, result_estimate(result, quantity)) for result in cell.measured]
-    known = [(node, one) for node, one in found if one is not None]
+def node_estimates(cell: Cell, quantity: str, *, of_clients: bool = False) -> dict[str, Estimate]:
+    """Returns the estimate of each node of the servers, or else of the clients.
+
+    A mean without its number of trials is used only if there is nothing else.
+    """
+    found = [(result.spec, result_estimate(result, quantity)) for result in cell.measured]
+    known = [((spec.client if of_clients else spec.server).node, one) for spec, one in found if one is not None]
     nodes: dict[str, list[Estimate]] = {}
     for node, one in [(node, one) for node, one in known if one.count] or known[:1]:
         nodes.setdefault(node, []).append(one)
