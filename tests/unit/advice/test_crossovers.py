@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.report.published import measured, published
-from tierbench.advice.effects import Crossover, crossovers, midpoint, refinements
+from tierbench.advice.caveats import Crossover, crossovers, midpoint, refinements
 from tierbench.advice.posterior import level_verdicts
 from tierbench.advice.tables import Table, runs
 from tierbench.api.result import BenchmarkResult, ResultPhase

@@ -13,8 +13,8 @@ from tests.unit.advice.test_selection import results
 from tests.unit.examples import examples
 from tests.unit.report.published import measured
 from tierbench.advice.answer import ALL_LEVELS, effect_statement, factor_statements, knee_statement, summarize_factors
-from tierbench.advice.effects import Effect
-from tierbench.advice.factorial import MAX_LEVELS, MAX_READINGS, factorial_data
+from tierbench.advice.effects import Effect, factorial_data
+from tierbench.advice.selection import MAX_LEVELS, MAX_READINGS
 from tierbench.api.result import BenchmarkResult
 from tierbench.stats.posterior import Relation
 

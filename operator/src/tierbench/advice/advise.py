@@ -12,8 +12,7 @@ from tierbench.advice.answer import (
     knee_statement,
     summarize_factors,
 )
-from tierbench.advice.caveats import MISLEADING, caveats, next_measurements
-from tierbench.advice.effects import Crossover, crossovers
+from tierbench.advice.caveats import MISLEADING, Crossover, caveats, crossovers, next_measurements
 from tierbench.advice.posterior import LevelVerdict, level_verdicts
 from tierbench.advice.ranking import AdviceContext, parts_per_million
 from tierbench.advice.requirements import canonical_level, group_by_workload, workload_items

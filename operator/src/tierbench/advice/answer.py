@@ -6,8 +6,7 @@ from itertools import groupby
 from math import inf
 from typing import Final
 
-from tierbench.advice.effects import SIGNIFICANT, Effect, Knee, LevelEffect, effects, knees
-from tierbench.advice.factorial import factorial_data
+from tierbench.advice.effects import SIGNIFICANT, Effect, Knee, LevelEffect, effects, factorial_data, knees
 from tierbench.advice.posterior import SMALLEST_MARGIN, LevelRange, LevelVerdict, level_ranges, level_verdicts
 from tierbench.advice.requirements import WorkloadItem
 from tierbench.advice.selection import relabelled_run

@@ -1,16 +1,22 @@
-"""The caveats of an advice, and what to measure to make it more certain."""
+"""What limits an answer: caveats, crossovers between measured levels, and what to measure next.
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations
-from math import expm1
+A crossover is a change of the winner along a factor. The answer there is not known between two levels.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from math import expm1, floor, log10, sqrt
 from typing import Final
 
-from tierbench.advice.effects import Crossover
-from tierbench.advice.posterior import Comparison
+from tierbench.advice.posterior import Comparison, LevelVerdict, level_verdicts
 from tierbench.advice.ranking import HARMLESS, AdviceContext, cost_sign
+from tierbench.advice.tables import RunResults, Table, measured_quantities
 from tierbench.api.advice_answer import Verdict
-from tierbench.api.result import Note
+from tierbench.api.quantity import parse_size
+from tierbench.api.result import Note, ResultPhase
 from tierbench.results.units import describe_level, factor_traits, humanize, join_words, level_number, percent
+from tierbench.stats.posterior import Relation
 
 MISLEADING: Final = frozenset(
     {
@@ -29,6 +35,55 @@ _WIDE: Final = 2.0
 _MAX_NAMED: Final = 3
 _MAX_NEXT: Final = 16
 _MAX_MESSAGE: Final = 512
+_DIGITS: Final = 3
+_SMALLEST: Final = 10 ** (_DIGITS - 1)
+_BINARY_PREFIXES: Final = ("Ti", "Gi", "Mi", "Ki", "")
+_DECIMAL_PREFIXES: Final = ("T", "G", "M", "k", "")
+
+
+@dataclass(frozen=True)
+class Crossover:
+    """A change of the lead: `below` is ahead up to the level `lower`, `above` is ahead from the level `upper` on.
+
+    The point between the two levels is not estimated, as times may jump at a limit. `confidence` is a lower bound of
+    the probability that both are right.
+    """
+
+    factor: str
+    held: Mapping[str, str]
+    below: str
+    above: str
+    lower: str
+    upper: str
+    confidence: float
+
+    def __str__(self) -> str:
+        """Returns the crossover as a sentence."""
+        first, last = describe_level(self.factor, self.lower), describe_level(self.factor, self.upper)
+        return f"Between {first} and {last}, {self.above} overtakes {self.below}."
+
+
+def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossover, ...]:
+    """Returns every change of the winner along a factor of numbers. `verdicts` are those of the table.
+
+    A crossover spans the levels without a winner that lie between two winners.
+    """
+    if not all(level_number(level) for level in table.rows):
+        return ()
+    decided = [each for each in verdicts if each.relation is Relation.BETTER and not each.only_one]
+    return tuple(
+        Crossover(
+            factor=table.factor,
+            held=table.held,
+            below=before.best,
+            above=after.best,
+            lower=before.level,
+            upper=after.level,
+            confidence=max(0.0, 1 - before.error_probability - after.error_probability),
+        )
+        for before, after in pairwise(decided)
+        if before.best != after.best
+    )
 
 
 def caveats(context: AdviceContext) -> tuple[Note, ...]:
@@ -231,3 +286,79 @@ def _more_levels(context: AdviceContext, crossover: Crossover) -> Iterator[Note]
         if factor_traits(crossover.factor).refinable and context.choice.noun == "class":
             message += " With runPolicy.refine the next run does this itself."
         yield _note("MoreLevels", message)
+
+
+@dataclass(frozen=True)
+class RefinementLevel:
+    """A level in the middle of a crossover. `levels` are those of all factors of the case, including this one."""
+
+    crossover: Crossover
+    client_class: str
+    level: str
+    levels: Mapping[str, str]
+
+    def __str__(self) -> str:
+        """Returns the crossover and the level that is measured next."""
+        known = self.crossover
+        held = "".join(f", {name} {level}" for name, level in known.held.items())
+        between = f"{known.lower} and {known.upper}{held}"
+        return f"{known.above} overtakes {known.below} between {between}: measures {self.level}"
+
+
+def refinements(run: RunResults, factor: str, within: float) -> tuple[RefinementLevel, ...]:
+    """Returns the middle of every crossover along a factor of sizes that is wider than the share `within`.
+
+    A crossover with a failed case has none, as the order there follows from the failure. It also has none if the middle
+    was measured already and the result is inconclusive.
+    """
+    tables = run.tables_by(factor)
+    verdicts = level_verdicts(tables, next(iter(measured_quantities(run)), ""))
+    return tuple(
+        level
+        for table, of_table in zip(tables, verdicts, strict=True)
+        for crossover in crossovers(table, of_table)
+        for level in _refinement(table, crossover, within)
+    )
+
+
+def _refinement(table: Table, crossover: Crossover, within: float) -> Iterator[RefinementLevel]:
+    level = midpoint(crossover.lower, crossover.upper, within)
+    measured = {level_number(row) for row in table.rows}
+    if level is None or level_number(level) in measured or _has_failed_case(table, crossover):
+        return
+    spec = table.cell(crossover.lower, crossover.below).results[0].spec
+    yield RefinementLevel(crossover, spec.client.node_class, level, {**spec.levels, table.factor: level})
+
+
+def _has_failed_case(table: Table, crossover: Crossover) -> bool:
+    first, last = table.rows.index(crossover.lower), table.rows.index(crossover.upper)
+    cells = (table.cell(row, column) for row in table.rows[first : last + 1] for column in table.columns)
+    return any(result.status.phase is ResultPhase.FAILED for cell in cells for result in cell.results)
+
+
+def midpoint(lower: str, upper: str, within: float) -> str | None:
+    """Returns the geometric mean of two sizes, rounded to three digits and with the kind of prefix that they have.
+
+    It is None if the sizes differ by no more than the share `within`, or if no size of three digits lies between them.
+    """
+    low, high = parse_size(lower), parse_size(upper)
+    if high <= low * (1 + within):
+        return None
+    middle, prefixes = sqrt(low * high), _prefixes(lower + upper)
+    unit = next(unit for unit in map(_unit, prefixes) if unit == 1 or middle >= _SMALLEST * unit)
+    number = middle / unit
+    size = int(round(number, min(_DIGITS - 1 - floor(log10(number)), 0))) * unit
+    if not low < size < high:
+        return None
+    shortest = next(prefix for prefix in prefixes if size % _unit(prefix) == 0)
+    return f"{size // _unit(shortest)}{shortest}"
+
+
+def _unit(prefix: str) -> int:
+    return parse_size(f"1{prefix}")
+
+
+def _prefixes(levels: str) -> Sequence[str]:
+    if levels.isdigit():
+        return ("",)
+    return _BINARY_PREFIXES if "i" in levels else _DECIMAL_PREFIXES

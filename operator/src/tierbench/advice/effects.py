@@ -1,24 +1,36 @@
-"""The effects of factors: ratios between their levels with all other factors held equal, knees, and crossovers.
+"""The effects of factors: ratios between their levels with all other factors held equal, and knees.
 
-A crossover is a change of the winner along a factor. Refinements are levels that narrow one.
+Results are laid out by the levels of one factor. A layout compares as an advice does that chooses this factor: it has
+the same alternatives, places and weights. The class of the client and its access network cannot be chosen, but are laid
+out in the same way.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
-from math import floor, inf, log, log1p, log10, sqrt
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import inf, log, log1p
 from statistics import fmean, variance
 from typing import Final
 
-from tierbench.advice.factorial import FactorialData, Layout
-from tierbench.advice.posterior import Comparison, LevelVerdict, Pair, Ratio, level_verdicts
-from tierbench.advice.requirements import Levels, canonical_level
-from tierbench.advice.tables import RunResults, Table, measured_quantities, smaller_is_better
+from tierbench.advice.posterior import Comparison, NodeEstimates, Pair, Posterior, Ratio
+from tierbench.advice.requirements import Combination, Levels, WorkloadItem, WorkloadResults, canonical_level
+from tierbench.advice.selection import (
+    ACCESS_NETWORK,
+    CLIENT_CLASS,
+    Choice,
+    Settings,
+    alternative_name,
+    attributes_of,
+    is_kept,
+    kept_levels,
+    varying_levels,
+)
+from tierbench.advice.tables import Cell, smaller_is_better
 from tierbench.api.advice_answer import KneeAt, KneeCourse
-from tierbench.api.quantity import parse_size
-from tierbench.api.result import ResultPhase
+from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.results.quantities import RETRIES
-from tierbench.results.units import describe_level, factor_traits, is_size, level_number
+from tierbench.results.units import are_numbers, factor_traits, is_size, level_number
 from tierbench.stats.distributions import CONFIDENCE
 from tierbench.stats.estimates import Estimate
 from tierbench.stats.posterior import Relation
@@ -27,11 +39,143 @@ from tierbench.stats.special import gamma_cdf
 SIGNIFICANT: Final = frozenset({Relation.BETTER, Relation.AHEAD, Relation.WORSE, Relation.BEHIND})
 """The relations of which the interval of the ratio excludes 1."""
 _MIN_KNEE_LEVELS: Final = 3
-_DIGITS: Final = 3
-_SMALLEST: Final = 10 ** (_DIGITS - 1)
-_BINARY_PREFIXES: Final = ("Ti", "Gi", "Mi", "Ki", "")
-_DECIMAL_PREFIXES: Final = ("T", "G", "M", "k", "")
+_CLIENT_FACTORS: Final = (CLIENT_CLASS, ACCESS_NETWORK)
 _LOWER: Final = frozenset({Relation.WORSE, Relation.BEHIND})
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A result that has the quantity, with everything in which it may differ from others.
+
+    `items` are the indexes of the items of the workload that the result matches.
+    """
+
+    result: BenchmarkResult
+    levels: Mapping[str, str]
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class FactorialData:
+    """The readings of a quantity that a workload asks for, with fewer levels where there are very many readings."""
+
+    quantity: str
+    items: Sequence[WorkloadItem]
+    readings: tuple[Reading, ...]
+    _layouts: dict[str, "Layout"] = field(default_factory=dict, compare=False)
+
+    @cached_property
+    def levels(self) -> Mapping[str, tuple[str, ...]]:
+        """The levels of each factor that varies, ascending if they are numbers, else in the order of the cases."""
+        return varying_levels([reading.levels for reading in self.readings])
+
+    def layout(self, factor: str) -> "Layout":
+        """Returns the readings by the levels of a factor."""
+        if factor not in self._layouts:
+            self._layouts[factor] = self._lay_out(factor)
+        return self._layouts[factor]
+
+    def _lay_out(self, factor: str) -> "Layout":
+        having = [reading for reading in self.readings if reading.levels.get(factor)]
+        choice = Choice((factor,), [reading.result for reading in having])
+        # The class of the client determines the access network, so it is not held equal.
+        absorbed = choice.absorbed_factors | ({CLIENT_CLASS} if factor == ACCESS_NETWORK else frozenset())
+        others = sorted(self.levels.keys() - absorbed)
+        cells: dict[str, dict[Levels, list[BenchmarkResult]]] = {}
+        items: dict[Levels, set[int]] = {}
+        alternatives: dict[str, Settings] = {}
+        names: dict[tuple[str, ...], str] = {}
+        for reading in having:
+            settings = choice.settings(reading.result)
+            name = names.setdefault(tuple(map(canonical_level, settings.values())), alternative_name(settings))
+            alternatives.setdefault(name, settings)
+            place = tuple([(each, canonical_level(reading.levels[each])) for each in others if each in reading.levels])
+            cells.setdefault(name, {}).setdefault(place, []).append(reading.result)
+            items.setdefault(place, set()).update(reading.items)
+        matching = Counter(index for indexes in items.values() for index in indexes)
+        shares = {
+            place: sum(self.items[index].weight / matching[index] for index in indexes)
+            for place, indexes in items.items()
+        }
+        measured = WorkloadResults(
+            tuple(Combination(place, share) for place, share in shares.items()),
+            {name: {place: Cell(tuple(found)) for place, found in of.items()} for name, of in cells.items()},
+            of_clients=factor in _CLIENT_FACTORS,
+        )
+        return Layout(self.quantity, factor, _ordered(alternatives, factor), measured)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Results by alternative and place. A place is a combination of levels of all other factors.
+
+    `settings` are the alternatives. If their levels are numbers, they are in ascending order. Else the usual level is
+    first, or the one that was measured first. `measured` has each alternative as a class.
+    """
+
+    quantity: str
+    factor: str
+    settings: Mapping[str, Settings]
+    measured: WorkloadResults
+    _posteriors: dict[tuple[str, tuple[Levels, ...]], Posterior | None] = field(default_factory=dict, compare=False)
+
+    @property
+    def is_numeric(self) -> bool:
+        """Whether the levels are numbers."""
+        return _are_numbers(self.settings, self.factor)
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs to compare: neighbours if the levels are numbers, else the first level with each other one."""
+        names = tuple(self.settings)
+        return tuple(zip(names if self.is_numeric else names[:1] * len(names), names[1:], strict=False))
+
+    def shared_places(self, names: Iterable[str]) -> tuple[Levels, ...]:
+        """Returns the places at which all these alternatives were measured."""
+        first, *others = (self.measured.cells[name] for name in names)
+        return tuple(place for place in first if all(place in other for other in others))
+
+    def estimates(self, name: str) -> Mapping[Levels, NodeEstimates]:
+        """Returns the estimates of each node of an alternative at each place."""
+        return self.measured.estimates(name, self.quantity)
+
+    def compare(self, names: Iterable[str], places: tuple[Levels, ...], margin: float) -> Comparison:
+        """Returns the comparison of alternatives over some places. It leaves out those with too few trials."""
+        found = ((name, self._posterior(name, places)) for name in names)
+        return Comparison(self.quantity, {name: known for name, known in found if known is not None}, margin)
+
+    def _posterior(self, name: str, places: tuple[Levels, ...]) -> Posterior | None:
+        if (name, places) not in self._posteriors:
+            self._posteriors[name, places] = self.measured.posterior(name, self.quantity, places)
+        return self._posteriors[name, places]
+
+
+def factorial_data(results: Iterable[BenchmarkResult], quantity: str, items: Sequence[WorkloadItem]) -> FactorialData:
+    """Returns the readings of a quantity from the results that the workload asks for."""
+    matching = [
+        (result, attributes_of(result), indexes)
+        for result in results
+        if result.status.phase is ResultPhase.MEASURED
+        and (indexes := tuple([index for index, item in enumerate(items) if item.matches(result)]))
+    ]
+    kept = kept_levels([levels for _, levels, _ in matching])
+    readings = (
+        Reading(result, levels, indexes)
+        for result, levels, indexes in matching
+        if is_kept(levels, kept) and quantity in result.status.statistics
+    )
+    return FactorialData(quantity, items, tuple(readings))
+
+
+def _ordered(alternatives: Mapping[str, Settings], factor: str) -> dict[str, Settings]:
+    if _are_numbers(alternatives, factor):
+        return dict(sorted(alternatives.items(), key=lambda item: level_number(item[1][factor]) or 0.0))
+    return dict(sorted(alternatives.items(), key=lambda item: item[1].get(factor) != factor_traits(factor).usual))
+
+
+def _are_numbers(alternatives: Mapping[str, Settings], factor: str) -> bool:
+    alone = all(settings.keys() == {factor} for settings in alternatives.values())
+    return alone and are_numbers(factor, [settings[factor] for settings in alternatives.values()])
 
 
 @dataclass(frozen=True)
@@ -247,124 +391,3 @@ def _course(comparison: Comparison, knee: str, beyond: Sequence[str]) -> KneeCou
     highest = max(comparison.ratio(other, knee).high for other in beyond)
     is_known = not comparison.one_node and not comparison.posteriors[knee].cut_short
     return KneeCourse.LEVEL if is_known and highest <= 1 + comparison.margin else KneeCourse.NOT_KNOWN
-
-
-@dataclass(frozen=True)
-class Crossover:
-    """A change of the lead: `below` is ahead up to the level `lower`, `above` is ahead from the level `upper` on.
-
-    The point between the two levels is not estimated, as times may jump at a limit. `confidence` is a lower bound of
-    the probability that both are right.
-    """
-
-    factor: str
-    held: Mapping[str, str]
-    below: str
-    above: str
-    lower: str
-    upper: str
-    confidence: float
-
-    def __str__(self) -> str:
-        """Returns the crossover as a sentence."""
-        first, last = describe_level(self.factor, self.lower), describe_level(self.factor, self.upper)
-        return f"Between {first} and {last}, {self.above} overtakes {self.below}."
-
-
-def crossovers(table: Table, verdicts: Sequence[LevelVerdict]) -> tuple[Crossover, ...]:
-    """Returns every change of the winner along a factor of numbers. `verdicts` are those of the table.
-
-    A crossover spans the levels without a winner that lie between two winners.
-    """
-    if not all(level_number(level) for level in table.rows):
-        return ()
-    decided = [each for each in verdicts if each.relation is Relation.BETTER and not each.only_one]
-    return tuple(
-        Crossover(
-            factor=table.factor,
-            held=table.held,
-            below=before.best,
-            above=after.best,
-            lower=before.level,
-            upper=after.level,
-            confidence=max(0.0, 1 - before.error_probability - after.error_probability),
-        )
-        for before, after in pairwise(decided)
-        if before.best != after.best
-    )
-
-
-@dataclass(frozen=True)
-class RefinementLevel:
-    """A level in the middle of a crossover. `levels` are those of all factors of the case, including this one."""
-
-    crossover: Crossover
-    client_class: str
-    level: str
-    levels: Mapping[str, str]
-
-    def __str__(self) -> str:
-        """Returns the crossover and the level that is measured next."""
-        known = self.crossover
-        held = "".join(f", {name} {level}" for name, level in known.held.items())
-        between = f"{known.lower} and {known.upper}{held}"
-        return f"{known.above} overtakes {known.below} between {between}: measures {self.level}"
-
-
-def refinements(run: RunResults, factor: str, within: float) -> tuple[RefinementLevel, ...]:
-    """Returns the middle of every crossover along a factor of sizes that is wider than the share `within`.
-
-    A crossover with a failed case has none, as the order there follows from the failure. It also has none if the middle
-    was measured already and the result is inconclusive.
-    """
-    tables = run.tables_by(factor)
-    verdicts = level_verdicts(tables, next(iter(measured_quantities(run)), ""))
-    return tuple(
-        level
-        for table, of_table in zip(tables, verdicts, strict=True)
-        for crossover in crossovers(table, of_table)
-        for level in _refinement(table, crossover, within)
-    )
-
-
-def _refinement(table: Table, crossover: Crossover, within: float) -> Iterator[RefinementLevel]:
-    level = midpoint(crossover.lower, crossover.upper, within)
-    measured = {level_number(row) for row in table.rows}
-    if level is None or level_number(level) in measured or _has_failed_case(table, crossover):
-        return
-    spec = table.cell(crossover.lower, crossover.below).results[0].spec
-    yield RefinementLevel(crossover, spec.client.node_class, level, {**spec.levels, table.factor: level})
-
-
-def _has_failed_case(table: Table, crossover: Crossover) -> bool:
-    first, last = table.rows.index(crossover.lower), table.rows.index(crossover.upper)
-    cells = (table.cell(row, column) for row in table.rows[first : last + 1] for column in table.columns)
-    return any(result.status.phase is ResultPhase.FAILED for cell in cells for result in cell.results)
-
-
-def midpoint(lower: str, upper: str, within: float) -> str | None:
-    """Returns the geometric mean of two sizes, rounded to three digits and with the kind of prefix that they have.
-
-    It is None if the sizes differ by no more than the share `within`, or if no size of three digits lies between them.
-    """
-    low, high = parse_size(lower), parse_size(upper)
-    if high <= low * (1 + within):
-        return None
-    middle, prefixes = sqrt(low * high), _prefixes(lower + upper)
-    unit = next(unit for unit in map(_unit, prefixes) if unit == 1 or middle >= _SMALLEST * unit)
-    number = middle / unit
-    size = int(round(number, min(_DIGITS - 1 - floor(log10(number)), 0))) * unit
-    if not low < size < high:
-        return None
-    shortest = next(prefix for prefix in prefixes if size % _unit(prefix) == 0)
-    return f"{size // _unit(shortest)}{shortest}"
-
-
-def _unit(prefix: str) -> int:
-    return parse_size(f"1{prefix}")
-
-
-def _prefixes(levels: str) -> Sequence[str]:
-    if levels.isdigit():
-        return ("",)
-    return _BINARY_PREFIXES if "i" in levels else _DECIMAL_PREFIXES

@@ -10,8 +10,15 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final, TypeVar, cast
 
-from tierbench.advice.requirements import mean_limits
-from tierbench.advice.tables import RunResults, is_named_by_level, percentile_name, runs, with_derived_quantities
+from tierbench.advice.requirements import canonical_level, mean_limits
+from tierbench.advice.tables import (
+    RunResults,
+    is_named_by_level,
+    percentile_name,
+    runs,
+    sort_levels,
+    with_derived_quantities,
+)
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
 from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
@@ -22,6 +29,11 @@ Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
 _NO_FIELDS: Final[set[str]] = set()
 _UNREAD: Final = frozenset({"display", "pairShares"})
 ModelType = TypeVar("ModelType", bound=Model)
+MAX_LEVELS: Final = 8
+"""The most levels of a factor that are compared."""
+MAX_READINGS: Final = 1000
+"""The most readings that are compared. With more readings, fewer levels of each factor are compared."""
+_FEWER_LEVELS: Final = (MAX_LEVELS, 6, 5, 4, 3, 2)
 CLIENT_CLASS: Final = "clientClass"
 ACCESS_NETWORK: Final = "accessNetwork"
 Settings = Mapping[str, str]
@@ -281,3 +293,35 @@ def compared_factor(run: RunResults) -> str:
 def _is_varied_setting(levels: Sequence[str]) -> bool:
     """Returns whether a factor varies and its levels are words."""
     return len(levels) > 1 and any(level_number(level) is None for level in levels)
+
+
+def kept_levels(every: Sequence[Settings]) -> Mapping[str, frozenset[str]]:
+    """Returns the levels to compare, for each factor that has too many levels."""
+    factors = varying_levels(every)
+    kept: dict[str, frozenset[str]] = {}
+    for most in _FEWER_LEVELS:
+        many = {name: levels for name, levels in factors.items() if len(levels) > most}
+        kept = {name: frozenset(map(canonical_level, _spread(levels, most))) for name, levels in many.items()}
+        if sum(is_kept(levels, kept) for levels in every) <= MAX_READINGS:
+            break
+    return kept
+
+
+def is_kept(levels: Settings, kept: Mapping[str, frozenset[str]]) -> bool:
+    """Returns whether the levels of a result are among those to compare."""
+    return all(not levels.get(name) or canonical_level(levels[name]) in some for name, some in kept.items())
+
+
+def _spread(levels: Sequence[str], number: int) -> list[str]:
+    """Returns `number` levels at even distances, including the first and the last one."""
+    return [levels[round(index * (len(levels) - 1) / (number - 1))] for index in range(number)]
+
+
+def varying_levels(every: Sequence[Settings]) -> dict[str, tuple[str, ...]]:
+    """Returns the levels of each factor that varies, ascending if they are numbers, else in the order of the cases."""
+    found: dict[str, dict[str, str]] = {}
+    for levels in every:
+        for factor, level in levels.items():
+            if level:
+                found.setdefault(factor, {}).setdefault(canonical_level(level), level)
+    return {factor: sort_levels(tuple(levels.values())) for factor, levels in found.items() if len(levels) > 1}

@@ -6,7 +6,7 @@ from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
-from tierbench.advice.effects import RefinementLevel, refinements
+from tierbench.advice.caveats import RefinementLevel, refinements
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Refinement
 from tierbench.api.contract import Engine, Outcome, TrialLine
