@@ -49,7 +49,7 @@ async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> No
     assert "lb-newer-r1-c001" in ignored
 
 
-@pytest.mark.parametrize("command", [["results"], ["advise"], ["export", "-o", "-"], ["report", "-o", "-"]])
+@pytest.mark.parametrize("command", [["results"], ["advise"], ["export"], ["report", "--output-file", "-"]])
 def test_the_command_line_leaves_it_out_and_says_so(
     command: list[str], tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -129,7 +129,7 @@ def test_table_is_read_from_standard_input(capsys: Capture, monkeypatch: pytest.
 
 def test_exported_table_gives_same_answer_as_objects(tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "objects.json"
-    assert main(["export", "--from", str(TABLE), "--format", "json", "-o", str(path)]) == 0
+    assert main(["export", "--from", str(TABLE), "-o", "json", "--output-file", str(path)]) == 0
     assert answer(capsys, "--from", str(path), "--size", "2Gi") | {"conditions": 0} == answer(
         capsys, "--from", str(TABLE), "--size", "2Gi"
     ) | {"conditions": 0}
@@ -198,8 +198,8 @@ def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture
         body["metadata"]["name"] += "-pi"
     path = write(tmp_path / "results.json", results, *other)
     assert main(["advise", "--from", path]) == 2
-    assert "there are clients on pi, user: select one with --client" in stderr_line(capsys)
-    assert answer(capsys, "--from", path, "--client", "pi")["ranking"]
+    assert "there are clients on pi, user: select one with --client-class" in stderr_line(capsys)
+    assert answer(capsys, "--from", path, "--client-class", "pi")["ranking"]
 
 
 def test_question_in_the_cluster_uses_its_results(tmp_path: Path, capsys: Capture) -> None:

@@ -49,7 +49,7 @@ def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture)
 
 def test_exported_objects_can_be_read_back(both: str, tmp_path: Path, capsys: Capture) -> None:
     again = tmp_path / "again.json"
-    assert main(["export", "--from", both, "--format", "json", "-o", str(again)]) == 0
+    assert main(["export", "--from", both, "-o", "json", "--output-file", str(again)]) == 0
     names = {item["metadata"]["name"] for item in json.loads(again.read_text())["items"]}
     assert names == {result.metadata.name for result in (*published(), broker_result())}
     assert main(["results", "--from", str(again)]) == 0
@@ -67,16 +67,16 @@ def test_traces_follow_their_results(tmp_path: Path, capsys: Capture) -> None:
     items = [{**head, "kind": "BenchmarkResult", **result.to_json()}, *traces]
     path = tmp_path / "run.json"
     path.write_text(json.dumps({"kind": "List", "items": items}))
-    assert main(["export", "--from", str(path), "--format", "json"]) == 0
+    assert main(["export", "--from", str(path), "-o", "json"]) == 0
     written = [(item["kind"], item["metadata"]["name"]) for item in json.loads(capsys.readouterr().out)["items"]]
     assert written == [("BenchmarkResult", result.metadata.name), ("BenchmarkTrace", result.metadata.name)]
 
 
 def test_perftool_format_is_for_brokers_only(both: str, capsys: Capture) -> None:
-    assert main(["export", "--from", both, "--format", "perftool"]) == 0
+    assert main(["export", "--from", both, "-o", "perftool"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
-    assert main(["export", "file-transfer", "--from", both, "--format", "perftool"]) == 2
-    assert "--format csv" in stderr_line(capsys)
+    assert main(["export", "file-transfer", "--from", both, "-o", "perftool"]) == 2
+    assert "use -o csv" in stderr_line(capsys)
 
 
 def as_csv(value: Any) -> str:
@@ -87,7 +87,7 @@ def as_csv(value: Any) -> str:
 
 def test_parquet_equals_csv(both: str, tmp_path: Path, capsys: Capture) -> None:
     path = tmp_path / "trials.parquet"
-    _python(WRITE, "export", "--from", both, "--format", "parquet", "-o", str(path))
+    _python(WRITE, "export", "--from", both, "-o", "parquet", "--output-file", str(path))
     rows = json.loads(_python(READ, str(path)))
     assert main(["export", "--from", both]) == 0
     csv_rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -107,7 +107,7 @@ def test_missing_parquet_library_is_reported_with_install_command(
     both: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(files, "find_spec", lambda name: None)
-    assert main(["export", "--from", both, "--format", "parquet"]) == 2
+    assert main(["export", "--from", both, "-o", "parquet"]) == 2
     assert "pip install 'tierbench[parquet]'" in stderr_line(capsys)
 
 

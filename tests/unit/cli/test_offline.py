@@ -83,7 +83,7 @@ def test_run_is_selected_by_number(tmp_path: Path, capsys: Capture) -> None:
 def test_report_is_one_file_with_the_spec_if_known(tmp_path: Path, capsys: Capture) -> None:
     path = write(tmp_path / "r.json", published(), benchmark("Complete"))
     output = tmp_path / "out.html"
-    assert main(["report", "--from", path, "-o", str(output)]) == 0
+    assert main(["report", "--from", path, "--output-file", str(output)]) == 0
     assert "fileSizes:" in output.read_text()
     assert "14 results" in capsys.readouterr().out
 
@@ -95,7 +95,7 @@ def test_report_is_one_file_with_the_spec_if_known(tmp_path: Path, capsys: Captu
         (["results", "Pod/file-transfer"], "filetransferbenchmark"),
         (["results", "--run", "7"], "the results have these runs: 1"),
         (["results", "-n", "elsewhere"], "no results in namespace elsewhere"),
-        (["report", "-o", "/nowhere/report.html"], "another file with -o"),
+        (["report", "--output-file", "/nowhere/report.html"], "another file with --output-file"),
     ],
 )
 def test_missing_object_is_reported_in_one_line(
@@ -156,7 +156,7 @@ def test_unusable_kubeconfig_is_reported_in_one_line(content: str | None, tmp_pa
 
 
 def test_only_selected_cases_are_shown(exported: str, capsys: Capture) -> None:
-    assert main(["results", "--from", exported, "--server", "jetson", "--where", "fileSize=1048576"]) == 0
+    assert main(["results", "--from", exported, "--server-class", "jetson", "--where", "fileSize=1048576"]) == 0
     text = capsys.readouterr().out
     assert "43.00" in text
     assert "23.00" not in text
@@ -164,7 +164,8 @@ def test_only_selected_cases_are_shown(exported: str, capsys: Capture) -> None:
 
 
 @pytest.mark.parametrize(
-    "filters", [["--server", "edge"], ["--client", "cloud"], ["--where", "fileSize=7Mi"], ["--where", "size=1Mi"]]
+    "filters",
+    [["--server-class", "edge"], ["--client-class", "cloud"], ["--where", "fileSize=7Mi"], ["--where", "size=1Mi"]],
 )
 def test_filters_without_match_list_the_available_levels(exported: str, capsys: Capture, filters: list[str]) -> None:
     assert main(["results", "--from", exported, *filters]) == 2
@@ -217,15 +218,15 @@ def test_results_show_published_numbers_but_verdicts_ignore_them(exported: str, 
 
 def test_report_shows_published_numbers_as_rows(exported: str, tmp_path: Path) -> None:
     page = tmp_path / "report.html"
-    assert main(["report", "--from", exported, "--beside", str(TABLE), "-o", str(page)]) == 0
+    assert main(["report", "--from", exported, "--beside", str(TABLE), "--output-file", str(page)]) == 0
     text = page.read_text()
     assert "published results</h3>" in text
     assert "jetson-nano, published" in text
-    assert main(["report", "--from", exported, "-o", str(page)]) == 0
+    assert main(["report", "--from", exported, "--output-file", str(page)]) == 0
     assert "published" not in page.read_text()
 
 
-@pytest.mark.parametrize("command", [["results"], ["report", "-o", "-"]])
+@pytest.mark.parametrize("command", [["results"], ["report", "--output-file", "-"]])
 def test_published_numbers_of_other_cases_are_reported(
     command: list[str], exported: str, tmp_path: Path, capsys: Capture
 ) -> None:
@@ -246,5 +247,5 @@ def test_mean_without_deviation_is_shown_but_decides_nothing(tmp_path: Path, cap
     assert "1 MiB 1.00 s – 10 –" in text
     assert "No retry data." in text
     assert "1 of 1 cases are published means without the number of trials or the standard deviation" in text
-    assert main(["report", "--from", str(table), "-o", "-"]) == 0
+    assert main(["report", "--from", str(table), "--output-file", "-"]) == 0
     assert "1.00 s (published mean)" in capsys.readouterr().out

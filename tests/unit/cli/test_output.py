@@ -49,8 +49,8 @@ def attacked(tmp_path: Path) -> str:
         ["results", f"{ATTACK}/x"],
         ["compare", "cloud", f"jet{ATTACK}son"],
         ["compare", "cloud", ATTACK],
-        ["advise", "--client", "user"],
-        ["advise", "--client", ATTACK],
+        ["advise", "--client-class", "user"],
+        ["advise", "--client-class", ATTACK],
         ["advise", ATTACK],
     ],
 )

@@ -7,8 +7,8 @@ import pytest
 from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
 from tierbench.api.result import RESULTS, BenchmarkResult
-from tierbench.cli.command import UserError
-from tierbench.cli.progress import Progress, apply_event, changes, closing_line, time_left
+from tierbench.cli.command import UserError, duration
+from tierbench.cli.progress import Progress, apply_event, changes, closing_line
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import InitialListSynced, WatchError, WatchEvent
 from tierbench.kube.meta import ResourceType, name_of
@@ -61,7 +61,7 @@ def test_deletion_ends_the_watch() -> None:
 
 def test_every_change_is_printed_as_a_line() -> None:
     before = progress("Running", remainingSeconds=130, current=current(0))
-    assert list(changes(None, before)) == ["Running · 0/2 cases · 1M, cloud to user, trial 1 of 2 · 2 min 10 s left"]
+    assert list(changes(None, before)) == ["Running · 0/2 cases · 1M, cloud to user, trial 1 of 2 · 2m10s left"]
     after = apply_event(before, changed(benchmark("Running", current=current(1))))
     assert list(changes(before, after)) == ["Running · 0/2 cases · 1M, cloud to user, trial 2 of 2"]
     assert list(changes(after, after)) == []
@@ -114,9 +114,23 @@ def test_watch_error_and_recovery_are_printed_once() -> None:
     assert list(changes(lost, apply_event(lost, listed(FTB, benchmark("Running"))))) == ["the API server answers again"]
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(-3, "0 s"), (40, "40 s"), (130, "2 min 10 s"), (3900, "1 h 5 min")])
-def test_time_left(seconds: int, text: str) -> None:
-    assert time_left(seconds) == text
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0s"),
+        (119.4, "119s"),
+        (120, "2m"),
+        (130, "2m10s"),
+        (3900, "65m"),
+        (3 * 3600 + 59, "3h"),
+        (5 * 3600 + 720, "5h12m"),
+        (47 * 3600, "47h"),
+        (2 * 86400 + 3600, "2d1h"),
+        (400 * 86400, "400d"),
+    ],
+)
+def test_durations_have_the_form_of_kubectl(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
 
 
 def test_run_with_broken_constraints_has_not_passed() -> None:

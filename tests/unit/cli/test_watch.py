@@ -220,5 +220,5 @@ def test_results_and_report_read_the_cluster(server: tuple[ApiServer, str], tmp_
     assert main(["results", "file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert "jetson is ahead from 512 MiB to 2 GiB" in capsys.readouterr().out
     output = tmp_path / "report.html"
-    assert main(["report", "--kubeconfig", kubeconfig, "-o", str(output)]) == 0
+    assert main(["report", "--kubeconfig", kubeconfig, "--output-file", str(output)]) == 0
     assert "fileSizes:" in output.read_text()

@@ -1,9 +1,9 @@
 """`kubectl tierbench advise`: recommends a node class or settings."""
 
 import argparse
-import json
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import yaml
@@ -15,7 +15,7 @@ from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
 from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, RankedAlternative, Verdict
-from tierbench.api.model import API_VERSION, Metadata
+from tierbench.api.model import Metadata
 from tierbench.api.placement_advice import (
     Dimension,
     Objective,
@@ -26,8 +26,9 @@ from tierbench.api.placement_advice import (
 )
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import console
-from tierbench.cli.command import ExitCode, UserError, add_file_arguments, run_with_cluster
-from tierbench.cli.objects import Objects, read_files
+from tierbench.cli.command import ExitCode, UserError, add_output_argument, add_source_arguments, run_with_cluster
+from tierbench.cli.objects import Objects, namespace_of_files, read_files
+from tierbench.cli.output import objects_as, write_output
 from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _MAX_FACTORS: Final = 3
@@ -41,7 +42,7 @@ OBJECTIVES: Final = {
 }
 _QUESTION: Final = (
     "choose",
-    "client",
+    "client_class",
     "benchmark",
     "size",
     "level",
@@ -65,17 +66,15 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `advise`."""
     parser.set_defaults(run=run)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice in the cluster or in the files")
-    add_file_arguments(parser)
-    parser.add_argument(
-        "-o", "--output", choices=("text", "json", "yaml"), default="text", help="the output format (default: text)"
-    )
+    add_source_arguments(parser)
+    add_output_argument(parser, "table", "wide", "json", "yaml", "name")
     group = parser.add_argument_group("the question, if you do not name a PlacementAdvice")
     group.add_argument(
         "--choose",
         metavar="WHAT[,WHAT]",
         help=f"what to choose: one to three of {', '.join(Dimension)} (default: nodeClass)",
     )
-    group.add_argument("--client", metavar="CLASS", help="the node class that will use the service")
+    group.add_argument("--client-class", metavar="CLASS", help="the node class that will use the service")
     group.add_argument(
         "--benchmark", action="append", metavar="NAME", help="use only results of this benchmark (repeatable)"
     )
@@ -111,16 +110,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         advice.model_copy(update={"status": advise(advice.spec, _in_namespace(objects, advice), now, objects.classes)})
         for advice in questions
     ]
-    if options.output == "text":
-        _print(answered)
+    if options.output in {"table", "wide"}:
+        _print(answered, wide=options.output == "wide")
     else:
-        bodies = [{"apiVersion": API_VERSION, "kind": PlacementAdvice.KIND.kind, **each.to_json()} for each in answered]
-        body = bodies[0] if len(bodies) == 1 else {"apiVersion": "v1", "kind": "List", "items": bodies}
-        as_yaml = options.output == "yaml"
-        text = (
-            yaml.safe_dump(body, sort_keys=False, allow_unicode=True) if as_yaml else json.dumps(body, indent=2) + "\n"
-        )
-        print(text, end="")
+        write_output(objects_as(options.output, answered, as_list=False), Path("-"))
     statuses = [advice.status for advice in answered]
     if not any(status.ranking for status in statuses):
         return ExitCode.UNUSABLE
@@ -131,12 +124,15 @@ def _questions(options: argparse.Namespace) -> tuple[Objects, Sequence[Placement
     """Returns the objects, and the questions to answer from them."""
     has_question = any(getattr(options, name) is not None for name in _QUESTION)
     if options.name is not None and has_question:
-        raise UserError(f"{options.name} already has a question: omit its name, or --client and the other options")
+        raise UserError(f"{options.name} already has a question: omit its name, or the options of a question")
     if options.source:
-        objects, namespace = read_files(options.source), options.namespace
+        objects, namespace = read_files(options.source), namespace_of_files(options)
         named = [each for each in objects.advices if options.name in {None, each.metadata.name}]
     else:
-        objects, namespace = run_with_cluster(options, lambda cluster: cluster.read_to_advise(options.name))
+        objects, namespace = run_with_cluster(
+            options,
+            lambda cluster: cluster.read_to_advise(options.name, options.selector, everywhere=options.all_namespaces),
+        )
         named = list(objects.advices)
     if options.name is not None and not named:
         raise UserError(f"there is no PlacementAdvice {options.name}: see `kubectl get advice`, or omit the name")
@@ -156,7 +152,7 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
         "architectures": options.arch,
     }
     body = {
-        "clientClass": options.client or _only_client(objects),
+        "clientClass": options.client_class or _only_client(objects),
         "benchmarks": {"names": options.benchmark or ()},
         "constraints": {name: value for name, value in constraints.items() if value is not None},
         "objective": None if options.by is None else OBJECTIVES[options.by],
@@ -181,7 +177,7 @@ def _only_client(objects: Objects) -> str:
     if not clients:
         raise UserError("there are no results yet: see `kubectl tierbench results`")
     if len(clients) > 1:
-        raise UserError(f"there are clients on {', '.join(clients)}: select one with --client")
+        raise UserError(f"there are clients on {', '.join(clients)}: select one with --client-class")
     return clients[0]
 
 
@@ -198,20 +194,20 @@ def _in_namespace(objects: Objects, advice: PlacementAdvice) -> Iterator[Benchma
     return (result for result in objects.results if namespace in {None, result.metadata.namespace})
 
 
-def _print(answered: Sequence[PlacementAdvice]) -> None:
+def _print(answered: Sequence[PlacementAdvice], *, wide: bool) -> None:
     for advice in answered:
-        for part in _show(advice):
+        for part in _show(advice, wide):
             console.show(part, soft_wrap=isinstance(part, Text))
 
 
-def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
+def _show(advice: PlacementAdvice, wide: bool) -> Iterator[RenderableType]:
     status = advice.status
     yield Text(status.answer, style="bold")
     if status.ranking:
         yield _grid(status)
     order = next(item for item in status.conditions if item.type == ORDER_CHANGES)
     yield Text(f"Crossovers: {order.message}")
-    yield from _other_factors(status)
+    yield from _other_factors(status, None if wide else _MAX_FACTORS)
     if status.best:
         yield Text(f"Confidence: {status.confidence}")
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
@@ -223,12 +219,12 @@ def _show(advice: PlacementAdvice) -> Iterator[RenderableType]:
         yield Text(f"\nAffinity that places a pod there:\n{yaml.safe_dump(affinity, sort_keys=False).rstrip()}")
 
 
-def _other_factors(status: PlacementAdviceStatus) -> Iterator[Text]:
-    """Returns one sentence per factor: its knee if it has one, else its largest effect that is shown."""
+def _other_factors(status: PlacementAdviceStatus, most: int | None) -> Iterator[Text]:
+    """Returns one sentence per factor, at most this number: its knee if it has one, else its largest shown effect."""
     with_knee = {knee.factor for knee in status.knees}
     shown = [each for each in status.effects if each.factor not in with_knee and _is_shown(each)]
     largest = reversed({each.factor: each.statement for each in reversed(shown)}.values())
-    sentences = [*largest, *(knee.statement for knee in status.knees)][:_MAX_FACTORS]
+    sentences = [*largest, *(knee.statement for knee in status.knees)][:most]
     if sentences:
         more = len(status.effects) + len(status.knees) - len(sentences)
         yield Text(f"Other factors: {' '.join(sentences)}{f' ({more} more with -o yaml)' if more else ''}")

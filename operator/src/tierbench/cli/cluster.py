@@ -83,11 +83,11 @@ class Cluster:
             raise UserError(f"several benchmarks have the name {reference.name}: write {kinds}")
         return found[0]
 
-    async def get(self, model: type[Parsed], name: str) -> Parsed | None:
-        """Returns the object of this name in the namespace, or None."""
+    async def get(self, model: type[Parsed], name: str, namespace: str | None = None) -> Parsed | None:
+        """Returns the object of this name in a namespace, by default that of the cluster, or None."""
         with self._explained():
             try:
-                body = await self.kube.get(model.KIND.resource, self.namespace, name)
+                body = await self.kube.get(model.KIND.resource, namespace or self.namespace, name)
             except NotFoundError as error:
                 # A Status has a reason: the object is missing. An answer in plain text means that the kind is missing.
                 if error.reason:
@@ -100,27 +100,37 @@ class Cluster:
         with self._explained():
             await self.kube.merge(benchmark.KIND.resource, self.namespace, benchmark.metadata.name, change)
 
-    async def read(self, reference: Reference | None) -> tuple[Objects, str]:
-        """Returns all benchmarks, the results of one benchmark or of all, and their namespace."""
-        items = [item for model in BENCHMARKS.values() for item in await self._list(model.KIND)]
-        items += await self._list(BenchmarkResult.KIND, {LABEL_BENCHMARK: reference.name} if reference else None)
-        return parse_items(items, "the cluster"), self.namespace
+    async def read(
+        self, reference: Reference | None, labels: str = "", *, everywhere: bool = False
+    ) -> tuple[Objects, str | None]:
+        """Returns all benchmarks, the results of one benchmark or of all, and their namespace, None for all.
 
-    async def read_to_advise(self, name: str | None) -> tuple[Objects, str]:
-        """Returns all benchmarks and results, the node classes, the PlacementAdvice of this name, and the namespace."""
+        `labels` is a label selector of results.
+        """
+        namespace = None if everywhere else self.namespace
+        items = [item for model in BENCHMARKS.values() for item in await self._list(model.KIND, namespace)]
+        of_benchmark = f"{LABEL_BENCHMARK}={reference.name}" if reference else ""
+        items += await self._list(BenchmarkResult.KIND, namespace, ",".join(filter(None, (of_benchmark, labels))))
+        return parse_items(items, "the cluster"), namespace
+
+    async def read_to_advise(
+        self, name: str | None, labels: str = "", *, everywhere: bool = False
+    ) -> tuple[Objects, str | None]:
+        """Returns what `read` does for all benchmarks, with the node classes, and the PlacementAdvice of this name."""
         advice = None if name is None else await self.get(PlacementAdvice, name)
-        objects, namespace = await self.read(None)
+        objects, namespace = await self.read(None, labels, everywhere=everywhere)
         return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
 
     async def traces(self, results: Iterable[BenchmarkResult]) -> tuple[BenchmarkTrace, ...]:
         """Returns the traces of these results. Not every result has one."""
-        found = [await self.get(BenchmarkTrace, result.metadata.name) for result in results]
+        found = [await self.get(BenchmarkTrace, result.metadata.name, result.metadata.namespace) for result in results]
         return tuple(trace for trace in found if trace is not None)
 
-    async def _list(self, kind: Kind, labels: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    async def _list(self, kind: Kind, namespace: str | None, labels: str = "") -> list[dict[str, Any]]:
+        query = {"labelSelector": labels} if labels else {}
         with self._explained():
-            found = await self.kube.list(kind.resource, self.namespace, labels)
-        return [{"kind": kind.kind, **item} for item in found]
+            pages = [page async for page in self.kube.pages(kind.resource, namespace, query)]
+        return [{"kind": kind.kind, **item} for page in pages for item in page["items"] or ()]
 
     async def _list_if_allowed(self, resource: ResourceType) -> list[dict[str, Any]] | None:
         """Returns all objects of a cluster-scoped type, or None if the user may not list them."""

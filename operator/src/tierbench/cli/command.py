@@ -2,15 +2,28 @@
 
 import argparse
 import asyncio
+import math
+import re
 from collections.abc import Awaitable, Callable
 from enum import IntEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 if TYPE_CHECKING:
     from tierbench.cli.cluster import Cluster
 
 Answer = TypeVar("Answer")
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DURATIONS: Final = (
+    (2 * 60, "s", ""),
+    (10 * 60, "m", "s"),
+    (3 * 3600, "m", ""),
+    (8 * 3600, "h", "m"),
+    (2 * 86400, "h", ""),
+    (8 * 86400, "d", "h"),
+    (math.inf, "d", ""),
+)
+"""The unit of a duration below each limit, and the unit of the rest, as in `duration.HumanDuration` of Kubernetes."""
 
 
 class ExitCode(IntEnum):
@@ -43,8 +56,8 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
         "name", nargs="?", metavar="[KIND/]NAME", help="the benchmark (default: all benchmarks of the namespace)"
     )
     parser.add_argument("--run", type=_run_number, dest="number", metavar="N", help="the run (default: the newest run)")
-    parser.add_argument("--server", metavar="CLASS", help="select cases with servers on this node class")
-    parser.add_argument("--client", metavar="CLASS", help="select cases with clients on this node class")
+    parser.add_argument("--server-class", metavar="CLASS", help="select cases with servers on this node class")
+    parser.add_argument("--client-class", metavar="CLASS", help="select cases with clients on this node class")
     parser.add_argument(
         "--where",
         type=_level,
@@ -53,12 +66,21 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="select cases at this level, as in tls=None; repeat it for further factors",
     )
-    add_file_arguments(parser)
+    add_source_arguments(parser)
 
 
-def add_file_arguments(parser: argparse.ArgumentParser) -> None:
-    """Adds the argument that names files to read instead of a cluster."""
+def add_source_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments that say where results are read from: namespaces and labels in a cluster, or files."""
+    parser.add_argument("-A", "--all-namespaces", action="store_true", help="read the results of all namespaces")
     parser.add_argument(
+        "-l",
+        "--selector",
+        default="",
+        metavar="SELECTOR",
+        help="read only results with these labels, as in tierbench.io/run=3,team!=a",
+    )
+    parser.add_argument(
+        "-f",
         "--from",
         dest="source",
         type=Path,
@@ -68,6 +90,25 @@ def add_file_arguments(parser: argparse.ArgumentParser) -> None:
         help="read a file instead of a cluster, or standard input (-). It is a .csv file that `export` wrote, or the "
         "output of `kubectl get results` with -o json or -o yaml. With `kubectl get ftb,results` it has the specs of "
         "benchmarks, too. Can be repeated",
+    )
+
+
+def add_output_argument(parser: argparse.ArgumentParser, *formats: str) -> None:
+    """Adds the argument that names the output format. The first format is the default."""
+    parser.add_argument(
+        "-o", "--output", choices=formats, default=formats[0], help=f"the output format (default: {formats[0]})"
+    )
+
+
+def add_file_argument(parser: argparse.ArgumentParser, default: str) -> None:
+    """Adds the argument that names the file to write."""
+    standard = "standard output" if default == "-" else default
+    parser.add_argument(
+        "--output-file",
+        type=Path,
+        default=Path(default),
+        metavar="FILE",
+        help=f"the file to write, or - for standard output (default: {standard})",
     )
 
 
@@ -95,6 +136,25 @@ def _level(text: str) -> tuple[str, str]:
     if not (factor and sign and level):
         raise argparse.ArgumentTypeError(f"{text!r} is not FACTOR=LEVEL, as in fileSize=1Mi")
     return factor, level
+
+
+def parse_duration(text: str) -> float:
+    """Parses a duration as kubectl does, such as 90s or 1h30m, or a number of seconds. Returns seconds."""
+    parts = re.fullmatch(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?", text)
+    numbers = [int(number or 0) for number in parts.groups()] if parts else []
+    total = sum(number * _SECONDS[unit] for number, unit in zip(numbers, "hms", strict=False))
+    if not total:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: write 90, 90s, 10m or 1h30m")
+    return float(total)
+
+
+def duration(seconds: float) -> str:
+    """Formats a duration as kubectl does for AGE, such as 40s, 2m10s, 65m or 5h12m."""
+    whole = max(0, round(seconds))
+    unit, rest = next((unit, rest) for limit, unit, rest in _DURATIONS if whole < limit)
+    text = f"{whole // _SECONDS[unit]}{unit}"
+    left = whole % _SECONDS[unit] // _SECONDS[rest] if rest else 0
+    return f"{text}{left}{rest}" if left else text
 
 
 def run_with_cluster(options: argparse.Namespace, query: "Callable[[Cluster], Awaitable[Answer]]") -> Answer:

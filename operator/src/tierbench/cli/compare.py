@@ -1,8 +1,9 @@
 """`kubectl tierbench compare`: compares two runs, benchmarks, node classes or settings, case by case."""
 
 import argparse
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from rich import box
 from rich.table import Table as Grid
@@ -15,11 +16,13 @@ from tierbench.api.placement_advice import Dimension
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import console
 from tierbench.cli.advise import OBJECTIVES
-from tierbench.cli.command import ExitCode, UserError, add_file_arguments
+from tierbench.cli.command import ExitCode, UserError, add_output_argument, add_source_arguments
 from tierbench.cli.objects import is_run_of, parse_reference, read_objects
+from tierbench.cli.output import data_as, write_output
 from tierbench.results.units import describe_level, join_words, percent, show, title
 
 _MAX_TOLERANCE: Final = 1000
+_STYLES: Final = {"worse": "red", "inconclusive": "dim"}
 
 
 def add_compare(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +31,8 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     form = "[KIND/]BENCHMARK[@RUN] (default: the newest run), a node class, or a setting as in tls=None"
     parser.add_argument("first", metavar="A", help=form)
     parser.add_argument("second", metavar="B", help="another one of the same type")
-    add_file_arguments(parser)
+    add_source_arguments(parser)
+    add_output_argument(parser, "table", "json", "yaml")
     parser.add_argument("--by", choices=OBJECTIVES, default="mean", help="the quantity to compare (default: mean)")
     parser.add_argument(
         "--tolerance",
@@ -72,7 +76,10 @@ def compare(options: argparse.Namespace) -> ExitCode:
         changes = compare_runs(first, second, quantity, _earlier(first, second, every))
     if not changes:
         raise UserError(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
-    _print(options.first, options.second, changes, options.tolerance)
+    if options.output == "table":
+        _print(options.first, options.second, changes, options.tolerance)
+    else:
+        write_output(data_as(options.output, _as_data(changes, options.tolerance)), Path("-"))
     return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
 
 
@@ -127,6 +134,37 @@ def _side(text: str, every: Sequence[RunResults]) -> list[BenchmarkResult]:
     return found
 
 
+def _as_data(changes: Sequence[Change], tolerance: float) -> Mapping[str, Any]:
+    """Returns the differences as data. `differenceInterval` is the 95% interval of B less A."""
+    return {
+        "quantity": changes[0].quantity,
+        "cases": [
+            {
+                "serverClass": change.server,
+                "clientClass": change.client,
+                "levels": dict(change.levels),
+                "first": change.first.mean,
+                "second": change.second.mean,
+                "difference": change.value,
+                "differenceInterval": None if change.interval is None else list(change.interval),
+                "change": change.share,
+                "p": change.p,
+                "verdict": _verdict(change, tolerance),
+            }
+            for change in changes
+        ],
+    }
+
+
+def _verdict(change: Change, tolerance: float) -> str:
+    """Returns what B is."""
+    if change.worse(tolerance):
+        return "worse"
+    if change.worse():
+        return "worse, within tolerance"
+    return "better" if change.better else "inconclusive"
+
+
 def _print(first: str, second: str, changes: Sequence[Change], tolerance: float) -> None:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
     for name in ("Case", first, second, "Difference (95%)", "Change", "Chance"):
@@ -166,11 +204,7 @@ def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[
     if interval is not None:
         shown += f" ({_signed(change.quantity, interval[0])} to {_signed(change.quantity, interval[1])})"
     sign = "+" if share is not None and share > 0 else "−" if share else ""
-    verdict = Text("inconclusive", style="dim")
-    if change.worse(tolerance):
-        verdict = Text("worse", style="red")
-    elif change.worse() or change.better:
-        verdict = Text("worse, within tolerance" if change.worse() else "better", style="green")
+    verdict = _verdict(change, tolerance)
     return [
         ", ".join([*levels, place]),
         show(change.quantity, change.first.mean),
@@ -178,7 +212,7 @@ def _row(change: Change, varying: frozenset[str], tolerance: float) -> Sequence[
         shown,
         sign + percent(None if share is None else abs(share)),
         describe_p(change.p),
-        verdict,
+        Text(verdict, style=_STYLES.get(verdict, "green")),
     ]
 
 

@@ -1,28 +1,28 @@
 """`kubectl tierbench report` and `export`: write results to files."""
 
 import argparse
-import json
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Final
 
-from tierbench.api.model import API_VERSION, Resource
+from tierbench.api.model import Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import (
     ExitCode,
     UserError,
+    add_file_argument,
+    add_output_argument,
     add_published_arguments,
     add_result_arguments,
 )
 from tierbench.cli.objects import read_files, select_runs, select_runs_with_traces
-from tierbench.cli.output import write_output
+from tierbench.cli.output import objects_as, write_output
 from tierbench.kinds.registry import kinds
 from tierbench.report.page import render
 from tierbench.results.export import to_csv, to_parquet
 
 Results = Sequence[BenchmarkResult]
-_OBJECTS: Final = "json"
+_OBJECTS: Final = ("json", "yaml", "name")
 
 
 def add_report(parser: argparse.ArgumentParser) -> None:
@@ -30,14 +30,7 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=report)
     add_result_arguments(parser)
     add_published_arguments(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="the file to write, - for standard output (default: report.html)",
-    )
+    add_file_argument(parser, "report.html")
 
 
 def report(options: argparse.Namespace) -> ExitCode:
@@ -45,8 +38,8 @@ def report(options: argparse.Namespace) -> ExitCode:
     runs, specs, traces = select_runs_with_traces(options)
     published = read_files(options.beside).results
     page = render(runs, specs, traces, [path.name for path in options.source], published)
-    if write_output(page, options.output):
-        print(f"{options.output}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
+    if write_output(page, options.output_file):
+        print(f"{options.output_file}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
     return ExitCode.ANSWER
 
 
@@ -54,15 +47,8 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `export`."""
     parser.set_defaults(run=export)
     add_result_arguments(parser)
-    parser.add_argument(
-        "--format",
-        choices=(*_formats(), _OBJECTS),
-        default="csv",
-        help="csv (the default), parquet, json, or for brokers perftool or perftool-tsv",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, default=Path("-"), metavar="FILE", help="the file (default: standard output)"
-    )
+    add_output_argument(parser, *_formats(), *_OBJECTS)
+    add_file_argument(parser, "-")
 
 
 def export(options: argparse.Namespace) -> ExitCode:
@@ -71,27 +57,26 @@ def export(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: there are no results of this format, the file cannot be written, or a library is missing.
     """
-    content = _objects(options) if options.format == _OBJECTS else _table(options)
+    content = _objects(options) if options.output in _OBJECTS else _table(options)
     if not content:
-        raise UserError(f"format {options.format} is for brokers, and no selected result is one: use --format csv")
-    write_output(content, options.output)
+        raise UserError(f"format {options.output} is for brokers, and no selected result is one: use -o csv")
+    write_output(content, options.output_file)
     return ExitCode.ANSWER
 
 
 def _objects(options: argparse.Namespace) -> str:
-    """Returns a List of the results as JSON. The trace of a case follows its result."""
+    """Returns a List of the results. The trace of a case follows its result."""
     runs, _, traces = select_runs_with_traces(options)
     objects: list[Resource] = []
     for result in (result for run in runs for result in run.results):
         trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
         objects += [result] if trace is None else [result, trace]
-    items = [{"apiVersion": API_VERSION, "kind": one.KIND.kind, **one.to_json()} for one in objects]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": items}, indent=2) + "\n"
+    return objects_as(options.output, objects)
 
 
 def _table(options: argparse.Namespace) -> str | bytes:
     runs, _ = select_runs(options)
-    return _formats()[options.format]([result for each in runs for result in each.results])
+    return _formats()[options.output]([result for each in runs for result in each.results])
 
 
 def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
@@ -101,5 +86,5 @@ def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
 
 def _to_parquet(results: Results) -> bytes:
     if find_spec("pyarrow") is None:
-        raise UserError("parquet needs another library: run `pip install 'tierbench[parquet]'`, or use --format csv")
+        raise UserError("parquet needs another library: run `pip install 'tierbench[parquet]'`, or use -o csv")
     return to_parquet(results)

@@ -81,7 +81,7 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"tierbench {version('tierbench')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.help, description=command.help)
+        subparser = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
         if name in arguments:
             add_cluster_arguments(subparser)
             resolve_name(command.arguments)(subparser)

@@ -116,8 +116,8 @@ def _matches(options: argparse.Namespace, result: BenchmarkResult) -> bool:
     """Returns whether a result has the classes and levels that the arguments name."""
     spec = result.spec
     return (
-        options.server in {None, spec.server.node_class}
-        and options.client in {None, spec.client.node_class}
+        options.server_class in {None, spec.server.node_class}
+        and options.client_class in {None, spec.client.node_class}
         and all(
             canonical_level(levels_and_parameters(result).get(factor, "")) == canonical_level(level)
             for factor, level in options.where
@@ -160,9 +160,22 @@ def read_objects(options: argparse.Namespace, name: str | None = None) -> tuple[
         UserError: the objects cannot be read.
     """
     if options.source:
-        return read_files(options.source), options.namespace
+        return read_files(options.source), namespace_of_files(options)
     reference = None if name is None else parse_reference(name)
-    return run_with_cluster(options, lambda cluster: cluster.read(reference))
+    return run_with_cluster(
+        options, lambda cluster: cluster.read(reference, options.selector, everywhere=options.all_namespaces)
+    )
+
+
+def namespace_of_files(options: argparse.Namespace) -> str | None:
+    """Returns the namespace of the objects to use from files, None for all.
+
+    Raises:
+        UserError: the arguments select objects by label.
+    """
+    if options.selector:
+        raise UserError("--selector is for a cluster: use `kubectl get results --selector` to write the file")
+    return None if options.all_namespaces else options.namespace
 
 
 def read_files(paths: Sequence[Path]) -> Objects:

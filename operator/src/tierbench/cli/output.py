@@ -1,12 +1,16 @@
 """The output of every command. Control characters in names and messages of objects never reach a terminal."""
 
 import io
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Final, TextIO, cast
+from typing import Any, Final, TextIO, cast
 
+import yaml
+
+from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.cli.command import UserError
 from tierbench.controller.logs import ESCAPED
 
@@ -67,12 +71,29 @@ def write_output(content: str | bytes, path: Path) -> bool:
         if isinstance(content, str):
             stream.write(escape(content) if stream.isatty() else content)
         elif stream.isatty():
-            raise UserError("a terminal cannot show this format; name a file with -o")
+            raise UserError("a terminal cannot show this format; name a file with --output-file")
         else:
             stream.buffer.write(content)
         return False
     try:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
     except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror}; name another file with -o") from None
+        raise UserError(f"cannot write {path}: {error.strerror}; name another file with --output-file") from None
     return True
+
+
+def objects_as(output: str, objects: Sequence[Resource], *, as_list: bool = True) -> str:
+    """Returns objects in kubectl's format `json`, `yaml` or `name`. Several of them, or `as_list`, make a List."""
+    if output == "name":
+        return "".join(f"{each.KIND.singular}.{GROUP}/{each.metadata.name}\n" for each in objects)
+    bodies = [{"apiVersion": API_VERSION, "kind": each.KIND.kind, **each.to_json()} for each in objects]
+    if as_list or len(bodies) != 1:
+        return data_as(output, {"apiVersion": "v1", "kind": "List", "items": bodies})
+    return data_as(output, bodies[0])
+
+
+def data_as(output: str, data: Mapping[str, Any]) -> str:
+    """Returns data as `json` or `yaml`."""
+    if output == "yaml":
+        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
+    return json.dumps(data, indent=2) + "\n"

@@ -7,7 +7,7 @@ from typing import Final
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import Condition
 from tierbench.api.result import RESULTS, BenchmarkResult, ResultPhase
-from tierbench.cli.command import ExitCode
+from tierbench.cli.command import ExitCode, duration
 from tierbench.cli.objects import parse_object
 from tierbench.kube.informer import InitialListSynced, Update, WatchError, WatchEvent, WatchResumed
 from tierbench.kube.meta import Raw
@@ -21,7 +21,6 @@ _WAITING: Final = {
     "NetworkMeasured": "False",
     "ServerReady": "False",
 }
-_MINUTE: Final = 60
 
 
 @dataclass(frozen=True)
@@ -149,18 +148,8 @@ def now_line(progress: Progress) -> str:
         trial = min(status.current.trials + 1, status.current.of)
         parts.append(f"{status.current.name}, trial {trial} of {status.current.of}")
     if status.remaining_seconds is not None:
-        parts.append(f"{time_left(status.remaining_seconds)} left")
+        parts.append(f"{duration(status.remaining_seconds)} left")
     return " · ".join(parts)
-
-
-def time_left(seconds: float) -> str:
-    """Formats a duration, as in 40 s, 2 min 10 s or 1 h 5 min."""
-    whole = max(0, round(seconds))
-    minutes, rest = divmod(whole, _MINUTE)
-    hours, minutes_left = divmod(minutes, _MINUTE)
-    if hours:
-        return f"{hours} h {minutes_left} min"
-    return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
 def result_line(result: BenchmarkResult) -> str:

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 from rich import box
@@ -24,8 +25,9 @@ from tierbench.advice.selection import compared_factor, relabelled_run
 from tierbench.advice.tables import Cell, RunResults, Table, estimate, measured_quantities
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import console
-from tierbench.cli.command import ExitCode, add_published_arguments, add_result_arguments
+from tierbench.cli.command import ExitCode, add_output_argument, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs
+from tierbench.cli.output import objects_as, write_output
 from tierbench.report.notes import case_notes, cautions, networks
 from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
 from tierbench.results.nodes import describe_computer, describe_network, node_computers
@@ -53,19 +55,27 @@ def add_results(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=results)
     add_result_arguments(parser)
     add_published_arguments(parser)
+    add_output_argument(parser, "table", "wide", "json", "yaml", "name")
 
 
 def results(options: argparse.Namespace) -> ExitCode:
     """Prints the results."""
     runs, _ = select_runs(options)
+    if options.output not in {"table", "wide"}:
+        write_output(objects_as(options.output, [result for each in runs for result in each.results]), Path("-"))
+        return ExitCode.ANSWER
     published = read_files(options.beside).results
     for each in runs:
-        console.show(*show_run(each, published))
+        if len({each.namespace for each in runs}) > 1:
+            console.show(Text(f"Namespace {each.namespace}", style="bold"))
+        console.show(*show_run(each, published, wide=options.output == "wide"))
     return ExitCode.ANSWER
 
 
-def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iterator[RenderableType]:
-    """Renders a run. `published` results appear next to its cases."""
+def show_run(
+    run: RunResults, published: Sequence[BenchmarkResult] = (), *, wide: bool = False
+) -> Iterator[RenderableType]:
+    """Renders a run. `published` results appear next to its cases. `wide` adds a table for each further quantity."""
     measured = measured_quantities(run)
     heading = f"{run.benchmark.name}, run {run.number}"
     if not measured:
@@ -89,6 +99,10 @@ def show_run(run: RunResults, published: Sequence[BenchmarkResult] = ()) -> Iter
         yield from _published(published_table(shown, table, theirs))
     if published and not any(published_table(shown, table, theirs) for table in shown.tables):
         yield Text(no_match_message(run), style="yellow")
+    for quantity in measured[1:] if wide else ():
+        yield Text(title(quantity), style="bold")
+        for table, found in zip(shown.tables, level_verdicts(shown.tables, quantity), strict=True):
+            yield _grid(table, found, quantity)
     yield from map(Text, kind_answers(run))
     yield from _effects(run)
     yield from _notes(run)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from tierbench.cli.cluster import Cluster, explain_missing_status
-from tierbench.cli.command import ExitCode, UserError, run_with_cluster
+from tierbench.cli.command import ExitCode, UserError, parse_duration, run_with_cluster
 from tierbench.cli.objects import Reference, parse_reference
 from tierbench.cli.progress import Progress, apply_event, changes, closing_line
 from tierbench.kube.informer import Update
@@ -26,16 +26,8 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=watch)
     parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
     parser.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="stop after this time, as in 90, 90s, 10m or 2h"
+        "--timeout", type=parse_duration, metavar="DURATION", help="stop after this time, as in 90s, 10m or 1h30m"
     )
-
-
-def _seconds(text: str) -> float:
-    factor = {"s": 1, "m": 60, "h": 3600}.get(text[-1:], 0)
-    number = text[:-1] if factor else text
-    if not number.isdigit() or int(number) == 0:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a duration: write 90, 90s, 10m or 2h")
-    return float(number) * (factor or 1)
 
 
 def watch(options: argparse.Namespace) -> ExitCode:
