@@ -34,7 +34,6 @@ from tierbench.advice.tables import (
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.kinds.registry import BENCHMARKS, probe
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
-from tierbench.report.notes import case_notes, cautions
 from tierbench.report.panels import Panel, panel_of
 from tierbench.report.published import (
     PublishedTable,
@@ -47,6 +46,8 @@ from tierbench.report.run_figures import RunFigures
 from tierbench.report.tables import (
     NETWORK_HEADINGS,
     NODE_FACTS,
+    case_notes,
+    cautions,
     effect_tables,
     network_rows,
     node_columns,

@@ -29,7 +29,7 @@ from tierbench.report.charts import (
     path,
     value_axis,
 )
-from tierbench.report.notes import case_name
+from tierbench.report.tables import case_name
 from tierbench.results.units import unit_for
 
 MOST_LINES: Final = 6
