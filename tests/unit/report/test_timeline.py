@@ -17,8 +17,8 @@ from tierbench.api.result import (
 )
 from tierbench.report.page import render
 from tierbench.report.timeline import Drawing, Timeline, timelines
-from tierbench.results.aggregate import add_trials, conclude, select_traces
-from tierbench.results.client_output import PartOutput, merge_parts
+from tierbench.results.aggregate import add_trials, conclude
+from tierbench.results.client_output import PartOutput, merge_parts, select_traces
 
 METADATA = Metadata(name="nb-demo-r1-c001", namespace="default")
 

@@ -8,8 +8,7 @@ import pytest
 from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
 from tierbench.report.timeline import decode_trace
-from tierbench.results.aggregate import select_traces
-from tierbench.results.client_output import PartOutput, merge_parts
+from tierbench.results.client_output import PartOutput, merge_parts, select_traces
 
 
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:

@@ -16,9 +16,9 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.model import Metadata
 from tierbench.api.result import BenchmarkResult, Missing, Note, ResultPhase, ResultStatus
 from tierbench.kinds.file_transfer.measures import io_bound
-from tierbench.results.aggregate import add_trials, conclude, describe_overall, fail, is_overall, missing_trials
+from tierbench.results.aggregate import add_trials, conclude, fail, missing_trials
 from tierbench.results.client_output import PartOutput, merge_parts
-from tierbench.results.quantities import is_censored
+from tierbench.results.quantities import describe_overall, is_censored, is_overall
 
 
 @given(st.permutations(range(1, 6)), st.lists(st.integers(1, 5), max_size=10))

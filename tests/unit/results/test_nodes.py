@@ -11,7 +11,7 @@ from tests.unit.results.trials import line, measured, sample, spec
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork, TcpRate
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
-from tierbench.results.aggregate import add_trials
+from tierbench.results.aggregate import add_trials, facts
 from tierbench.results.export import trial_table
 from tierbench.results.nodes import (
     add_network_trial,
@@ -20,7 +20,6 @@ from tierbench.results.nodes import (
     node_computers,
     worst_network,
 )
-from tierbench.results.validity import facts
 
 JETSON: dict[str, Any] = {
     "cpuGovernor": "schedutil",

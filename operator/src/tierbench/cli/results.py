@@ -28,7 +28,6 @@ from tierbench.cli import console
 from tierbench.cli.command import ExitCode, add_output_argument, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs
 from tierbench.cli.output import objects_as, write_output
-from tierbench.report.tables import case_notes, cautions, networks
 from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
 from tierbench.report.tables import case_notes, cautions, networks
 from tierbench.results.nodes import describe_computer, describe_network, node_computers

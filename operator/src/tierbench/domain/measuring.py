@@ -20,8 +20,8 @@ from tierbench.domain.servers import case_failed_event
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import Problem
 from tierbench.results import aggregate
-from tierbench.results.aggregate import select_traces, with_stored_bytes
-from tierbench.results.client_output import check_seal
+from tierbench.results.aggregate import with_stored_bytes
+from tierbench.results.client_output import check_seal, select_traces
 from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, ServerPlacement, schedule_trials
 from tierbench.workloads.workload import RunningServer
 

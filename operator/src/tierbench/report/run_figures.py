@@ -13,9 +13,8 @@ from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import EVIDENCE, Figure, heading, measured_figure
 from tierbench.report.panels import Line, Panel, panels
-from tierbench.results.aggregate import is_overall
 from tierbench.results.client_output import merge_histograms
-from tierbench.results.quantities import RETRIES
+from tierbench.results.quantities import RETRIES, is_overall
 from tierbench.results.units import describe_level, show
 from tierbench.stats.distributions import bucket_quantiles
 

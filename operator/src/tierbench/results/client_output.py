@@ -1,4 +1,4 @@
-"""The output of clients: parses it while it arrives, checks it against the seal, and merges the parts.
+"""The output of clients: parses it while it arrives, checks it against the seal, merges the parts, selects traces.
 
 The output is not trusted. What the parts of a client measured together is one trial.
 """
@@ -14,6 +14,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from tierbench.api.contract import CONTRACT_VERSION, ClientSample, Distributions, Histogram, Outcome, Seal, TrialLine
+from tierbench.api.result import MAXIMUM_TRACE_BYTES, TraceStatus, TrialTrace
 from tierbench.kinds.registry import kinds
 from tierbench.stats.distributions import merge_buckets
 
@@ -278,3 +279,22 @@ def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     indexes, counts = merge_buckets(known)
     total = sum(each.sum_nanoseconds for each in known)
     return Histogram(count=sum(counts), sum_nanoseconds=total, indexes=indexes, counts=counts)
+
+
+def select_traces(lines: Iterable[TrialLine]) -> TraceStatus:
+    """Returns the traces of the first trials, as far as all traces of a trial fit. Warm-up trials come first."""
+    kept: list[TrialTrace] = []
+    size = trials = left_out = 0
+    for line in sorted(lines, key=lambda line: (not line.warmup, line.trial)):
+        if not line.traces:
+            continue
+        needed = sum(len(trace.data) for trace in line.traces)
+        if size + needed > MAXIMUM_TRACE_BYTES:
+            left_out += 1
+            continue
+        size, trials = size + needed, trials + 1
+        kept += [
+            TrialTrace(trial=line.trial, warmup=line.warmup, side=trace.side, client=trace.client, data=trace.data)
+            for trace in line.traces
+        ]
+    return TraceStatus(trials=trials, left_out=left_out, traces=tuple(kept))

@@ -19,6 +19,7 @@ from tierbench.stats.distributions import (
     histogram_quantile,
     sample_quantile,
     summarize,
+    summarize_ratio,
 )
 from tierbench.stats.estimates import dispersion, rate_interval
 
@@ -26,6 +27,7 @@ RETRIES: Final = "retriesPerTrialPartsPerMillion"
 """The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
 TIMED_OUT: Final = "TimedOut"
 """The reason of a case or trial that took too long and was stopped."""
+_OVERALL: Final = "overall"
 _PUBLISHED_MEAN: Final = "PublishedMean"
 MEAN_OF_TRIALS: Final = Note(reason=_PUBLISHED_MEAN, message="A published mean: its single trials are not known.")
 BARE_MEAN: Final = Note(
@@ -140,6 +142,25 @@ def describe_retries(counts: Sequence[float]) -> Statistic:
     """
     low, high = rate_interval(fsum(counts), len(counts), dispersion(counts))
     return statistic(replace(summarize([1e6 * count for count in counts]), low=1e6 * low, high=1e6 * high))
+
+
+def is_overall(quantity: str) -> bool:
+    """Whether a quantity is a ratio of sums over all trials, and not a mean of trials."""
+    return quantity.startswith(_OVERALL)
+
+
+def describe_overall(columns: Mapping[str, Sequence[float]], times: Mapping[str, str]) -> dict[str, Statistic]:
+    """Returns the overall rates of a case: the sum of the amounts divided by the sum of the times.
+
+    `columns` hold the values of every quantity, one per trial. `times` name for each rate the time by which its amount
+    is divided. The result has no rate of which some trial lacks the value or the time.
+    """
+    known = {rate: time for rate, time in times.items() if rate in columns and time in columns}
+    return {
+        f"{_OVERALL}{rate[0].upper()}{rate[1:]}": statistic(summarize_ratio(columns[rate], columns[time]))
+        for rate, time in known.items()
+        if len(columns[rate]) == len(columns[time])
+    }
 
 
 def spread_of(observations: Histogram | None) -> Spread | None:
