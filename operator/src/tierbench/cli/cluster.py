@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.model import Kind
+from tierbench.api.model import GROUP, Kind
 from tierbench.api.node_class import NODE_CLASSES, NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, BenchmarkTrace
@@ -26,7 +26,8 @@ ANNOTATION: Final = "tierbench.io/watch-namespaces"
 _FORBIDDEN: Final = 403
 _HINTS: Final = {
     401: "the API server does not accept your credentials: log in again, or check the kubeconfig",
-    403: "you may not do this: ask an administrator for get, list and watch on tierbench.io, and for patch to rerun",
+    403: "you may not do this: ask an administrator for get, list and watch on tierbench.io, for patch to rerun, "
+    "suspend and resume, and for delete to delete runs",
     404: "the cluster does not serve tierbench.io: install the chart first",
 }
 
@@ -199,6 +200,20 @@ class Cluster:
                     f"benchmark {name} exists in namespace {self.namespace}: choose another --name, or start a new run "
                     f"with `kubectl tierbench rerun {name}`"
                 ) from None
+
+    async def results_of(self, benchmark: Benchmark) -> tuple[BenchmarkResult, ...]:
+        """Returns all results of a benchmark, by run and case."""
+        labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}
+        found = parse_items(await self._list(BenchmarkResult.KIND, self.namespace, selector(labels)), "the cluster")
+        return tuple(sorted(found.results, key=lambda result: (result.spec.run, result.spec.case)))
+
+    async def delete_results(self, results: Iterable[BenchmarkResult]) -> None:
+        """Deletes results, unless they were replaced meanwhile, and prints their names."""
+        for result in results:
+            kind, metadata = result.KIND, result.metadata
+            with self._explained():
+                await self.kube.delete(kind.resource, metadata.namespace, metadata.name, {"uid": metadata.uid})
+            print(f'{kind.singular}.{GROUP} "{metadata.name}" deleted')
 
     def watch(self, benchmark: Benchmark) -> tuple[AsyncGenerator[Update], AsyncGenerator[Update]]:
         """Watches the results of the benchmark, and the benchmark, without end. An error says what the user can do."""

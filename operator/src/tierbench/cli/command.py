@@ -55,7 +55,7 @@ def add_result_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name", nargs="?", metavar="[KIND/]NAME", help="the benchmark (default: all benchmarks of the namespace)"
     )
-    parser.add_argument("--run", type=_run_number, dest="number", metavar="N", help="the run (default: the newest run)")
+    parser.add_argument("--run", type=run_number, dest="number", metavar="N", help="the run (default: the newest run)")
     parser.add_argument("--server-class", metavar="CLASS", help="select cases with servers on this node class")
     parser.add_argument("--client-class", metavar="CLASS", help="select cases with clients on this node class")
     parser.add_argument(
@@ -125,7 +125,8 @@ def add_published_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run_number(text: str) -> int:
+def run_number(text: str) -> int:
+    """Parses the number of a run."""
     if not text.isdigit() or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not the number of a run: the first run is 1")
     return int(text)

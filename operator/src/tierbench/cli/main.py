@@ -27,7 +27,7 @@ class Command(NamedTuple):
 # Modules are imported when their command is used: most are slow to import.
 COMMANDS: Final[Mapping[str, Command]] = {
     "init": Command(
-        "tierbench.cli.start:add_init",
+        "tierbench.cli.init:add_init",
         "Propose node classes and a first benchmark for the nodes of the cluster, as YAML with comments. Exit code 0: "
         "proposed, 2: not possible.",
     ),
@@ -36,9 +36,22 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Show the progress of a benchmark until it ends. Exit code 0: complete, 1: failed, 2: unknown.",
     ),
     "rerun": Command(
-        "tierbench.cli.start:add_rerun",
+        "tierbench.cli.runs:add_rerun",
         "Start a new run of a benchmark, after the current run if there is one. Exit code 0: requested, 2: not "
         "possible.",
+    ),
+    "suspend": Command(
+        "tierbench.cli.runs:add_suspend",
+        "Suspend a benchmark: end its pods, release its nodes, and keep its trials. Exit code 0: suspended, 2: not "
+        "possible.",
+    ),
+    "resume": Command(
+        "tierbench.cli.runs:add_resume",
+        "Resume a suspended benchmark with its next trial. Exit code 0: resumed, 2: not possible.",
+    ),
+    "delete-run": Command(
+        "tierbench.cli.runs:add_delete_run",
+        "Delete the results of runs that have ended. Exit code 0: deleted, 1: cancelled, 2: not possible.",
     ),
     "results": Command(
         "tierbench.cli.results:add_results", "Show the results: a table for each benchmark, and the answer."

@@ -1,9 +1,8 @@
-"""`kubectl tierbench init` and `rerun`: propose a first benchmark, and start a new run."""
+"""`kubectl tierbench init`: proposes a first benchmark."""
 
 import argparse
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from functools import partial
 from textwrap import wrap
 from typing import Any, Final
@@ -12,7 +11,6 @@ import yaml
 
 from tierbench.cli.cluster import Cluster, explain_unwatched
 from tierbench.cli.command import ExitCode, UserError, run_with_cluster
-from tierbench.cli.objects import parse_reference
 from tierbench.domain.proposal import Proposal, propose, propose_from_classes
 
 _WIDTH: Final = 100
@@ -90,30 +88,3 @@ def _estimate(proposal: Proposal) -> str:
         f"Estimate: {proposal.trials} downloads, about {minutes} min over links of 100 Mbit/s, {moved:.0f} MiB moved, "
         f"{disk:.0f} MiB of disk per server node."
     )
-
-
-def add_rerun(parser: argparse.ArgumentParser) -> None:
-    """Adds the arguments of `rerun`."""
-    parser.set_defaults(run=rerun)
-    parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
-
-
-def rerun(options: argparse.Namespace) -> ExitCode:
-    """Requests a new run.
-
-    Raises:
-        UserError: there is no such benchmark, it is suspended, or you may not change it.
-    """
-    benchmark = run_with_cluster(options, lambda cluster: cluster.find(parse_reference(options.name)))
-    name, kind, status = benchmark.metadata.name, benchmark.KIND, benchmark.status
-    if benchmark.spec.run_policy.suspend:
-        patch = '{"spec":{"runPolicy":{"suspend":false}}}'
-        raise UserError(
-            f"{name} is suspended: resume it with `kubectl patch {kind.singular} {name} --type=merge -p '{patch}'`"
-        )
-    change = {"spec": {"runPolicy": {"rerun": datetime.now(UTC).isoformat(timespec="milliseconds")}}}
-    run_with_cluster(options, lambda cluster: cluster.patch(benchmark, change))
-    number = 1 if status.run is None else status.run.number + 1
-    after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
-    print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {kind.singular}/{name}`")
-    return ExitCode.ANSWER
