@@ -97,11 +97,3 @@ def test_values_that_are_no_names_become_different_names() -> None:
     assert proposal is not None
     assert len({*proposal.selectors}) == 3
     shape(proposal)
-
-
-def test_the_estimate_counts_every_download() -> None:
-    proposal = propose([node("a"), node("b"), node("c", "arm64")])
-    assert proposal is not None
-    assert proposal.trials == 2 * 2 * (1 + 3)
-    assert proposal.bytes_moved == 2 * (1 + 3) * 65 * 2**20
-    assert 60 < proposal.seconds < 180

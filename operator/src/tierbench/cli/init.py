@@ -11,7 +11,10 @@ import yaml
 
 from tierbench.cli.cluster import Cluster, explain_unwatched
 from tierbench.cli.command import ExitCode, UserError, run_with_cluster
+from tierbench.domain.estimate import estimate
 from tierbench.domain.proposal import Proposal, propose, propose_from_classes
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.results.units import show
 
 _WIDTH: Final = 100
 
@@ -82,9 +85,9 @@ def _to_yaml(proposal: Proposal, name: str) -> str:
 
 
 def _estimate(proposal: Proposal) -> str:
-    minutes = max(1, round(proposal.seconds / 60))
-    moved, disk = proposal.bytes_moved / 2**20, proposal.bytes_on_disk / 2**20
+    body = proposal.benchmark("quick-start")
+    found = estimate(BENCHMARKS[body["kind"]].model_validate(body))
     return (
-        f"Estimate: {proposal.trials} downloads, about {minutes} min over links of 100 Mbit/s, {moved:.0f} MiB moved, "
-        f"{disk:.0f} MiB of disk per server node."
+        f"Estimate: {found.trials} trials, about {max(1, round(found.seconds / 60))} min over links of 100 Mbit/s, "
+        f"{show('Bytes', found.bytes_moved)} moved, {show('Bytes', found.bytes_on_disk)} of disk per server node."
     )

@@ -53,6 +53,11 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tierbench.cli.runs:add_delete_run",
         "Delete the results of runs that have ended. Exit code 0: deleted, 1: cancelled, 2: not possible.",
     ),
+    "estimate": Command(
+        "tierbench.cli.estimate:add_estimate",
+        "Estimate the time, traffic and storage of a run before you create its benchmark. Nodes that share a link, "
+        "slow disks and refinement take longer.",
+    ),
     "results": Command(
         "tierbench.cli.results:add_results", "Show the results: a table for each benchmark, and the answer."
     ),

@@ -8,7 +8,7 @@ from typing import Any, Final
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NodeClass
 from tierbench.domain.views import NodeView
-from tierbench.kinds.registry import BenchmarkKind, FirstBenchmark, kinds
+from tierbench.kinds.registry import kinds
 
 ARCHITECTURE: Final = "kubernetes.io/arch"
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -17,10 +17,6 @@ CLIENT: Final = "client"
 
 _BOARD_LABEL: Final = re.compile(r"(^|[./-])(hw|hardware|board|model|device)$")
 _MAXIMUM_CLASSES: Final = 8
-_SECONDS_PER_SERVER: Final = 20
-_SECONDS_PER_CASE: Final = 5
-_BYTES_PER_SECOND: Final = 100_000_000 / 8
-"""The rate of a link of 100 Mbit/s. Slower links take longer than the estimate."""
 
 
 @dataclass(frozen=True)
@@ -34,33 +30,6 @@ class Proposal:
     colocated: bool
     notes: tuple[str, ...]
 
-    @property
-    def trials(self) -> int:
-        """The number of trials."""
-        _, first = _first()
-        return self._cases * (first.warmup + first.repetitions)
-
-    @property
-    def _cases(self) -> int:
-        return len(self.servers) * len(self.clients) * _first()[1].cases
-
-    @property
-    def bytes_moved(self) -> int:
-        """The bytes that all trials together transfer."""
-        _, first = _first()
-        return self.trials // first.cases * first.bytes_moved
-
-    @property
-    def bytes_on_disk(self) -> int:
-        """The bytes that each server needs on the disk of its node."""
-        return _first()[1].bytes_on_disk
-
-    @property
-    def seconds(self) -> float:
-        """An estimate of the duration, in seconds, over links of 100 Mbit/s."""
-        starts = len(self.servers) * _SECONDS_PER_SERVER + self._cases * _SECONDS_PER_CASE
-        return starts + self.bytes_moved / _BYTES_PER_SECOND
-
     def node_classes(self) -> list[dict[str, Any]]:
         """Returns the NodeClass objects."""
         return [
@@ -70,22 +39,15 @@ class Proposal:
 
     def benchmark(self, name: str) -> dict[str, Any]:
         """Returns the benchmark object."""
-        kind, first = _first()
+        kind, first = next((kind.model.KIND.kind, kind.first) for kind in kinds() if kind.first is not None)
         spec: dict[str, Any] = {
             "servers": {"nodeClasses": list(self.servers)},
             "clients": {"nodeClasses": list(self.clients)},
-            **first.spec,
-            "warmup": first.warmup,
-            "repetitions": first.repetitions,
+            **first,
         }
         if self.colocated:
             spec["colocation"] = "Allowed"
-        return _object(kind.model.KIND.kind, name, spec)
-
-
-def _first() -> tuple[BenchmarkKind, FirstBenchmark]:
-    """Returns the kind of the first benchmark, and what it proposes."""
-    return next((kind, kind.first) for kind in kinds() if kind.first is not None)
+        return _object(kind, name, spec)
 
 
 def _object(kind: str, name: str, spec: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,11 +111,12 @@ def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
 def remaining_seconds(run: Run) -> int | None:
     """Returns an estimate of the seconds left, or None before the first trial.
 
-    Each missing trial takes as long as the trials so far, by weight. Each block adds the start of one client.
+    Each missing trial takes as long as the trials so far, by the load of their cases. Each block adds the start of one
+    client.
     """
     spent = weight = left = 0.0
     for case in run.cases:
-        result, of_trial = run.result(case), run.observed.workload.weight(case) / run.spec.repetitions
+        result, of_trial = run.result(case), run.observed.workload.load(case).duration()
         trials = () if result is None else result.status.trials
         measured = sum(not trial.warmup for trial in trials)
         if not run.ended(case):

@@ -186,21 +186,6 @@ class Probe:
 
 
 @dataclass(frozen=True)
-class FirstBenchmark:
-    """What `kubectl tierbench init` proposes: a spec without node classes, and its size.
-
-    `cases` is per pair of classes, `bytes_moved` per trial of all these cases, `bytes_on_disk` per server.
-    """
-
-    spec: Mapping[str, Any]
-    cases: int
-    warmup: int
-    repetitions: int
-    bytes_moved: int
-    bytes_on_disk: int
-
-
-@dataclass(frozen=True)
 class Image:
     """An image that a kind uses. With `alternatives`, a benchmark can name further images of the server."""
 
@@ -232,7 +217,8 @@ class BenchmarkKind:
     exports: Mapping[str, Callable[[Sequence[BenchmarkResult]], str]] = field(default_factory=dict)
     """Formats of `kubectl tierbench export` that only this kind has."""
     probe: Probe | None = None
-    first: FirstBenchmark | None = None
+    first: Mapping[str, Any] | None = None
+    """The spec that `kubectl tierbench init` proposes, without node classes. One kind has it."""
 
 
 MODULES: Final[dict[str, str]] = {

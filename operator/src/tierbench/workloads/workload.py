@@ -261,6 +261,29 @@ def secret(owner: Owner, instance: ServerInstance) -> Manifest:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque"}
 
 
+LINK: Final = 100_000_000
+"""The assumed rate of the network between two nodes, in bits per second."""
+
+
+@dataclass(frozen=True)
+class TrialLoad:
+    """What one trial does.
+
+    `seconds` is its duration if the spec decides it, and `bytes_moved` its payload if the spec decides that.
+    `overhead_bytes` make up for what takes time besides the payload.
+    """
+
+    seconds: float | None = None
+    bytes_moved: int | None = None
+    overhead_bytes: int = 0
+
+    def duration(self, bits_per_second: float = LINK) -> float:
+        """Returns the expected seconds over a link of this rate."""
+        if self.seconds is not None:
+            return self.seconds
+        return 8 * ((self.bytes_moved or 0) + self.overhead_bytes) / bits_per_second
+
+
 class Workload(Protocol):
     """A benchmark of one kind: what it measures, and what it deploys."""
 
@@ -292,8 +315,8 @@ class Workload(Protocol):
     def deadline_seconds(self, trials: int) -> int:
         """Returns the time limit of a case with this number of trials."""
 
-    def weight(self, case: Case) -> float:
-        """Returns the expected duration of a case relative to others."""
+    def load(self, case: Case) -> TrialLoad:
+        """Returns what one trial of a case does."""
 
     def preflight(self) -> "tuple[Workload, ...]":
         """Returns the workloads that measure the network between two nodes before the first case. Each has one case

@@ -37,6 +37,7 @@ from tierbench.workloads.workload import (
     Role,
     ServerInstance,
     Target,
+    TrialLoad,
     Workload,
 )
 
@@ -138,20 +139,27 @@ class BrokerWorkload:
         spec = self.spec
         return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds
 
-    def weight(self, case: Case) -> float:
-        """Returns seconds if the pacing decides them, otherwise the bytes moved, with a constant per message for small
-        ones."""
+    def load(self, case: Case) -> TrialLoad:
+        """Returns seconds if load or pacing decide them, and the bytes from publishers if their number is known.
+
+        The overhead per message decides for small ones.
+        """
         load, pacing = self.spec.load, self.spec.pacing
-        repetitions = self.spec.repetitions + self.spec.warmup
-        if load.duration_seconds is not None:
-            return float(repetitions * load.duration_seconds)
-        messages = load.messages_per_publisher or 0
+        seconds, messages = load.duration_seconds, load.messages_per_publisher
+        rate: float | None = pacing.messages_per_second
         if pacing.interval_milliseconds is not None:
-            return repetitions * messages * pacing.interval_milliseconds / 1000
-        if pacing.messages_per_second is not None:
-            return repetitions * messages / pacing.messages_per_second
-        size = parse_size(case.levels[PAYLOAD_SIZE]) if PAYLOAD_SIZE in case.levels else 0
-        return float(repetitions * messages * int(case.levels["pairs"]) * (size + _BYTES_PER_MESSAGE_OVERHEAD))
+            rate = 1000 / pacing.interval_milliseconds
+        if rate is not None and messages is not None:
+            return self._moved(case, messages, messages / rate)
+        if rate is not None and seconds is not None:
+            return self._moved(case, round(rate * seconds), seconds)
+        return TrialLoad(seconds=seconds) if messages is None else self._moved(case, messages, None)
+
+    def _moved(self, case: Case, messages: int, seconds: float | None) -> TrialLoad:
+        """Returns the load of this number of messages per publisher."""
+        count = messages * int(case.levels["pairs"])
+        moved = count * parse_size(case.levels[PAYLOAD_SIZE]) if PAYLOAD_SIZE in case.levels else None
+        return TrialLoad(seconds, moved, count * _BYTES_PER_MESSAGE_OVERHEAD)
 
     def preflight(self) -> tuple[Workload, ...]:
         """Returns the measurement of the network on the path of messages."""

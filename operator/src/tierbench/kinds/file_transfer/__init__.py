@@ -5,9 +5,7 @@ from typing import Final
 from tierbench.kinds.file_transfer import measures, metrics, report
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.file_transfer.workload import FileTransfer
-from tierbench.kinds.registry import BenchmarkKind, FactorTraits, FirstBenchmark, Image, Measures, Metrics, Report
-
-_FIRST_SIZES: Final = {"1Mi": 2**20, "64Mi": 64 * 2**20}
+from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
 
 KIND: Final = BenchmarkKind(
     model=FileTransferBenchmark,
@@ -44,14 +42,12 @@ KIND: Final = BenchmarkKind(
             alternatives=True,
         ),
     },
-    first=FirstBenchmark(
-        spec={"fileSizes": list(_FIRST_SIZES), "storage": {"emptyDir": {}}},
-        cases=len(_FIRST_SIZES),
+    first={
+        "fileSizes": ["1Mi", "64Mi"],
+        "storage": {"emptyDir": {}},
         # The first download of a file from a new server takes longer, and three trials cannot absorb that.
-        warmup=1,
-        repetitions=3,
-        bytes_moved=sum(_FIRST_SIZES.values()),
-        bytes_on_disk=sum(_FIRST_SIZES.values()),
-    ),
+        "warmup": 1,
+        "repetitions": 3,
+    },
     dashboard="tierbench.kinds.file_transfer.dashboard",
 )

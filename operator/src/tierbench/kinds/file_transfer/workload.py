@@ -45,6 +45,7 @@ from tierbench.workloads.workload import (
     RunningServer,
     ServerInstance,
     Target,
+    TrialLoad,
     Workload,
     secret,
     server_labels,
@@ -187,10 +188,10 @@ class FileTransfer:
         """
         return (trials + self.spec.warmup) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
 
-    def weight(self, case: Case) -> float:
-        """Returns the bytes moved, and a constant per trial for small files."""
+    def load(self, case: Case) -> TrialLoad:
+        """Returns the bytes of all downloads, and a constant overhead, which decides for small files."""
         size = parse_size(case.levels["fileSize"]) * int(case.levels["concurrency"])
-        return float((self.spec.repetitions + self.spec.warmup) * (size + _BYTES_PER_TRIAL_OVERHEAD))
+        return TrialLoad(bytes_moved=size, overhead_bytes=_BYTES_PER_TRIAL_OVERHEAD)
 
     def preflight(self) -> tuple[Workload, ...]:
         """Returns the measurement of the network on the path of downloads."""

@@ -51,6 +51,7 @@ from tierbench.workloads.workload import (
     RunningServer,
     ServerInstance,
     Target,
+    TrialLoad,
     Workload,
     secret,
 )
@@ -142,11 +143,10 @@ class NetworkWorkload:
         """Returns the number of trials, including warm-up trials, multiplied by the time limit of one."""
         return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds
 
-    def weight(self, case: Case) -> float:
+    def load(self, case: Case) -> TrialLoad:
         """Returns the seconds of load and ping, which are the same for every case."""
         spec = self.spec
-        trial = spec.duration_seconds + spec.ping.count * spec.ping.interval_milliseconds / 1000
-        return (spec.repetitions + spec.warmup) * trial
+        return TrialLoad(seconds=spec.duration_seconds + spec.ping.count * spec.ping.interval_milliseconds / 1000)
 
     def preflight(self) -> tuple[Workload, ...]:
         """Returns nothing, because the cases measure the network."""
