@@ -201,6 +201,16 @@ class Cluster:
                     f"with `kubectl tierbench rerun {name}`"
                 ) from None
 
+    async def benchmark_names(self) -> list[str]:
+        """Returns the names of all benchmarks of the namespace."""
+        with self._explained():
+            found = [
+                metadata["name"]
+                for model in BENCHMARKS.values()
+                async for metadata in self.kube.each_metadata(model.KIND.resource, self.namespace)
+            ]
+        return sorted(found)
+
     async def results_of(self, benchmark: Benchmark) -> tuple[BenchmarkResult, ...]:
         """Returns all results of a benchmark, by run and case."""
         labels = {LABEL_KIND: benchmark.KIND.kind, LABEL_BENCHMARK: benchmark.metadata.name}

@@ -96,7 +96,12 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
 def add_output_argument(parser: argparse.ArgumentParser, *formats: str) -> None:
     """Adds the argument that names the output format. The first format is the default."""
     parser.add_argument(
-        "-o", "--output", choices=formats, default=formats[0], help=f"the output format (default: {formats[0]})"
+        "-o",
+        "--output",
+        choices=formats,
+        default=formats[0],
+        metavar="FORMAT",
+        help=f"the output format: {', '.join(formats)} (default: {formats[0]})",
     )
 
 

@@ -7,21 +7,27 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pkgutil import resolve_name
+from textwrap import fill
 from typing import Final, NamedTuple, NoReturn
 
 from tierbench.cli.command import ExitCode, UserError, add_cluster_arguments
 from tierbench.cli.output import escaped_output
 
 PROGRAM: Final = "kubectl tierbench"
+_WIDTH: Final = 100
 GARBAGE_THRESHOLD: Final = 1_000_000
 """Allocations between two garbage collections. Each collection visits all results, and a command needs all of them."""
 
 
 class Command(NamedTuple):
-    """A command: the function that adds its arguments, as `module:function`, and a help text."""
+    """A command: the function that adds its arguments, as `module:function`, a help text, and examples.
+
+    Each example is a purpose, and the arguments of `kubectl tierbench` for it.
+    """
 
     arguments: str
     help: str
+    examples: Mapping[str, str]
 
 
 # Modules are imported when their command is used: most are slow to import.
@@ -30,55 +36,116 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "tierbench.cli.init:add_init",
         "Propose node classes and a first benchmark for the nodes of the cluster, as YAML with comments. Exit code 0: "
         "proposed, 2: not possible.",
-    ),
-    "watch": Command(
-        "tierbench.cli.watch:add_watch",
-        "Show the progress of a benchmark until it ends. Exit code 0: complete, 1: failed, 2: unknown.",
-    ),
-    "rerun": Command(
-        "tierbench.cli.runs:add_rerun",
-        "Start a new run of a benchmark, after the current run if there is one. Exit code 0: requested, 2: not "
-        "possible.",
-    ),
-    "suspend": Command(
-        "tierbench.cli.runs:add_suspend",
-        "Suspend a benchmark: end its pods, release its nodes, and keep its trials. Exit code 0: suspended, 2: not "
-        "possible.",
-    ),
-    "resume": Command(
-        "tierbench.cli.runs:add_resume",
-        "Resume a suspended benchmark with its next trial. Exit code 0: resumed, 2: not possible.",
-    ),
-    "delete-run": Command(
-        "tierbench.cli.runs:add_delete_run",
-        "Delete the results of runs that have ended. Exit code 0: deleted, 1: cancelled, 2: not possible.",
+        {
+            "Print the objects": "init",
+            "Create the objects in a namespace": "init --apply -n team-a",
+            "Choose the name of the benchmark": "init --name first > first.yaml",
+        },
     ),
     "estimate": Command(
         "tierbench.cli.estimate:add_estimate",
         "Estimate the time, traffic and storage of a run before you create its benchmark. Nodes that share a link, "
         "slow disks and refinement take longer.",
+        {
+            "Estimate the benchmarks of a manifest": "estimate -f benchmark.yaml",
+            "Assume a network of 1 Gbit/s": "estimate -f benchmark.yaml --rate 1G",
+            "Estimate the next run of a benchmark in the cluster": "estimate ftb/files -o wide",
+        },
+    ),
+    "watch": Command(
+        "tierbench.cli.watch:add_watch",
+        "Show the progress of a benchmark until it ends. Exit code 0: complete, 1: failed, 2: unknown.",
+        {
+            "Watch a benchmark": "watch files",
+            "Watch for half an hour at most": "watch files --timeout 30m",
+            "Name the kind, if several benchmarks have the name": "watch ftb/files -n team-a",
+        },
+    ),
+    "rerun": Command(
+        "tierbench.cli.runs:add_rerun",
+        "Start a new run of a benchmark, after the current run if there is one. Exit code 0: requested, 2: not "
+        "possible.",
+        {
+            "Measure again": "rerun files",
+            "Name the kind": "rerun brokerbenchmark/telemetry",
+            "Measure again in another cluster": "rerun files --context edge -n team-a",
+        },
+    ),
+    "suspend": Command(
+        "tierbench.cli.runs:add_suspend",
+        "Suspend a benchmark: end its pods, release its nodes, and keep its trials. Exit code 0: suspended, 2: not "
+        "possible.",
+        {
+            "Suspend a benchmark": "suspend files",
+            "Name the kind": "suspend ftb/files",
+            "Suspend a benchmark of another namespace": "suspend files -n team-a",
+        },
+    ),
+    "resume": Command(
+        "tierbench.cli.runs:add_resume",
+        "Resume a suspended benchmark with its next trial. Exit code 0: resumed, 2: not possible.",
+        {
+            "Resume a benchmark": "resume files",
+            "Name the kind": "resume ftb/files",
+            "Resume a benchmark of another namespace": "resume files -n team-a",
+        },
+    ),
+    "delete-run": Command(
+        "tierbench.cli.runs:add_delete_run",
+        "Delete the results of runs that have ended. Exit code 0: deleted, 1: cancelled, 2: not possible.",
+        {
+            "Print what would be deleted": "delete-run files 3 --dry-run=client",
+            "Delete a run after a question": "delete-run files 3",
+            "Delete two runs without a question": "delete-run ftb/files 1 2 --yes",
+        },
     ),
     "results": Command(
-        "tierbench.cli.results:add_results", "Show the results: a table for each benchmark, and the answer."
+        "tierbench.cli.results:add_results",
+        "Show the results: a table for each benchmark, and the answer.",
+        {
+            "Show the newest run of a benchmark": "results files",
+            "Show every quantity of an earlier run": "results files --run 3 -o wide",
+            "Show the results of a team in all namespaces": "results -A -l team=storage",
+        },
     ),
     "advise": Command(
         "tierbench.cli.advise:add_advise",
         "Recommend a node class or settings for a service. Exit code 0: there is a best one. 1: no winner is shown. "
         "2: there are no usable results.",
+        {
+            "Answer a PlacementAdvice": "advise photos",
+            "Ask for a workload": "advise --client-class user --size 512M=3 --size 2G --max-retries 0",
+            "Choose settings from the results of a file": "advise -f all.json --choose broker,compression -o yaml",
+        },
     ),
     "compare": Command(
         "tierbench.cli.compare:add_compare",
         "Compare two runs, benchmarks, node classes or settings in all cases that both measured. Exit code 0: B is not "
         "shown to be worse in any case. 1: B is worse in some case. 2: there is nothing to compare.",
+        {
+            "Compare two runs, and tolerate 5%": "compare files@2 files@3 --tolerance 5",
+            "Compare two node classes": "compare cloud jetson --by p99",
+            "Compare two settings": "compare tls=None tls=TLSv1.3 -o json",
+        },
     ),
     "report": Command(
         "tierbench.cli.files:add_report",
         "Write a report: the answer, plots, evidence and every trial in one HTML file that needs no network.",
+        {
+            "Write report.html": "report files",
+            "Choose the run and the file": "report files --run 3 --output-file files-3.html",
+            "Write a report from a file": "report -f results.json",
+        },
     ),
     "export": Command(
         "tierbench.cli.files:add_export",
         "Write results for other programs: a table with one row per trial, objects, or the format of SINETStream's "
         "perftool.",
+        {
+            "Print a CSV table": "export files",
+            "Keep a run with its traces": "export files --run 3 -o json --output-file files-3.json",
+            "Write a table of all namespaces for a notebook": "export -A -o parquet --output-file trials.parquet",
+        },
     ),
 }
 
@@ -99,11 +166,27 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"tierbench {version('tierbench')}")
     commands = root.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        subparser = commands.add_parser(name, help=command.help, description=command.help, allow_abbrev=False)
+        subparser = commands.add_parser(
+            name,
+            help=command.help,
+            description=fill(command.help, _WIDTH),
+            epilog="\n".join(["examples:", *_examples(command)]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
         if name in arguments:
-            add_cluster_arguments(subparser)
-            resolve_name(command.arguments)(subparser)
+            add_arguments(name, subparser)
     return root
+
+
+def _examples(command: Command) -> list[str]:
+    return [f"  # {why}\n  {PROGRAM} {how}" for why, how in command.examples.items()]
+
+
+def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:
+    """Adds the arguments of a command."""
+    add_cluster_arguments(parser)
+    resolve_name(COMMANDS[name].arguments)(parser)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
