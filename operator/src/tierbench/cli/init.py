@@ -22,7 +22,9 @@ _WIDTH: Final = 100
 def add_init(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `init`."""
     parser.set_defaults(run=init)
-    parser.add_argument("--name", default="quick-start", help="the name of the benchmark (default: quick-start)")
+    parser.add_argument(
+        "--name", default="quick-start", metavar="NAME", help="the name of the benchmark (default: quick-start)"
+    )
     parser.add_argument("--apply", action="store_true", help="create the objects instead of printing them")
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pkgutil import resolve_name
-from textwrap import fill
+from textwrap import fill, indent
 from typing import Final, NamedTuple, NoReturn
 
 from tierbench.cli.command import ExitCode, UserError, add_cluster_arguments
@@ -170,7 +170,7 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
             name,
             help=command.help,
             description=fill(command.help, _WIDTH),
-            epilog="\n".join(["examples:", *_examples(command)]),
+            epilog=f"examples:\n{indent(show_examples(command), '  ')}",
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
@@ -179,8 +179,9 @@ def parser(arguments: Sequence[str]) -> argparse.ArgumentParser:
     return root
 
 
-def _examples(command: Command) -> list[str]:
-    return [f"  # {why}\n  {PROGRAM} {how}" for why, how in command.examples.items()]
+def show_examples(command: Command) -> str:
+    """Returns the examples of a command, each after its purpose as a comment."""
+    return "\n".join(f"# {why}\n{PROGRAM} {how}" for why, how in command.examples.items())
 
 
 def add_arguments(name: str, parser: argparse.ArgumentParser) -> None:

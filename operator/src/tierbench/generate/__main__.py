@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
+from pkgutil import resolve_name
 
 from tierbench.api.schema import resource_types
 from tierbench.generate.admission import admission_template
@@ -22,6 +23,8 @@ from tierbench.generate.schemas import contract_schema, crd_yaml
 
 _CHART = "charts/tierbench"
 _REFERENCE = "docs/reference"
+_COMMAND_LINE = "tierbench.cli.reference:command_line_reference"
+"""By its name, because the command line imports the generator and not the other way round."""
 _CONTEXT_LINES = 1
 
 
@@ -36,6 +39,7 @@ def generated_files() -> dict[str, str]:
         **{f"{_CHART}/dashboards/{name}.json": content for name, content in boards.items()},
         **templates,
         **references,
+        f"{_REFERENCE}/command-line.md": resolve_name(_COMMAND_LINE)(),
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_checked.tpl": checked_template(),

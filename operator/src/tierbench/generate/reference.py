@@ -35,14 +35,14 @@ def kind_reference(model: type[Resource]) -> str:
         schema["description"],
         f"`apiVersion: {API_VERSION}`, {scope}; {names}.",
         "## Columns",
-        _table(("Column", "From", "Meaning", "Shown"), columns),
+        table(("Column", "From", "Meaning", "Shown"), columns),
         *(_fields_section(name, schema["properties"][name]) for name in ("spec", "status")),
     ]
     places: dict[tuple[str, str], list[str]] = {}
     for place, rule in rules_with_paths("", schema):
         places.setdefault((rule["message"], rule["rule"]), []).append(f"`{place}`" if place else "the object")
     rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
-    parts += ["## Rules", "The API server refuses objects that break one of these rules.", _table(_RULE_HEADER, rules)]
+    parts += ["## Rules", "The API server refuses objects that break one of these rules.", table(_RULE_HEADER, rules)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -52,7 +52,7 @@ def values_reference() -> str:
         f"<!-- {NOTICE.format(source='generate/values.py')} -->",
         "# Values of the Helm chart",
         "Helm refuses other values, and values out of bounds.",
-        _table(_FIELD_HEADER, list(_fields("", values_schema()))),
+        table(_FIELD_HEADER, list(_fields("", values_schema()))),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -69,7 +69,7 @@ def dashboards_reference(boards: Mapping[str, str]) -> str:
         parts += [
             f"## {board['title'].removeprefix('tierbench / ')}",
             board["description"],
-            _table(_PANEL_HEADER, rows),
+            table(_PANEL_HEADER, rows),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -81,7 +81,7 @@ def _panel(panel: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _fields_section(name: str, schema: Schema) -> str:
-    return f"## {name}\n\n{schema['description']}\n\n{_table(_FIELD_HEADER, list(_fields(name, schema)))}"
+    return f"## {name}\n\n{schema['description']}\n\n{table(_FIELD_HEADER, list(_fields(name, schema)))}"
 
 
 def _fields(path: str, schema: Schema) -> Iterator[Sequence[str]]:
@@ -141,7 +141,8 @@ def _own_bounds(schema: Schema) -> list[str]:
     return bounds
 
 
-def _table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
+    """Returns a table in Markdown."""
     lines = [header, ["---"] * len(header), *rows]
     return "\n".join("| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines)
 
