@@ -56,11 +56,15 @@ class Site:
 
     async def stop(self) -> None:
         """Ends the operator, and waits until its pod is gone."""
-        await asyncio.to_thread(self._scale, 0)
+        await self.scale(0)
 
     async def begin(self) -> None:
         """Starts the operator, and waits until its pod runs, ready or not."""
-        await asyncio.to_thread(self._scale, 1)
+        await self.scale(1)
+
+    async def scale(self, replicas: int) -> None:
+        """Waits until so many pods of the operator run, ready or not."""
+        await asyncio.to_thread(self._scale, replicas)
 
     async def restart(self) -> Process:
         """A new operator, ready."""

@@ -1,4 +1,4 @@
-"""Many benchmarks wait for the nodes of one that measures; then all are deleted."""
+"""Many benchmarks wait for the nodes of one that measures. Then the leader is killed, and at last all are deleted."""
 
 import asyncio
 import time
@@ -23,6 +23,7 @@ CASES: Final = 30
 _HOLDER: Final = "holder"
 _SETTLE_SECONDS: Final = 30
 _GONE_SECONDS: Final = 300
+_IN_FLIGHT_SECONDS: Final = 0.5
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
@@ -39,6 +40,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         site.kubelet.pace = BUSY_PACE
         async for row in _gaps(site):
             yield row
+        yield await _takeover(site)
         yield await _delete(site)
 
 
@@ -93,6 +95,28 @@ def _between(seen: Seen) -> list[float]:
     starts = sorted(at for (_, name, _), at in seen.appeared.items() if name == _HOLDER)
     following = ((end, next((at for at in starts if at > end), None)) for end in sorted(mine.values())[1:])
     return [at - end for end, at in following if at is not None]
+
+
+async def _takeover(site: Site) -> Row:
+    """From the death of the leader to the next client's pod, which the standby creates."""
+    await site.scale(2)
+    await waited_for(lambda: _ready(site, 2), "the standby is ready", 120)
+    await asyncio.to_thread(site.release.kill, site.cluster, site.release.leader)
+    killed = time.monotonic()
+
+    async def continues() -> bool:
+        return any(at > killed + _IN_FLIGHT_SECONDS for at in site.kubelet.seen.appeared.values())
+
+    await waited_for(continues, "the standby measures", 120)
+    starts = (at for at in site.kubelet.seen.appeared.values() if at > killed + _IN_FLIGHT_SECONDS)
+    await site.scale(1)
+    return Row(f"leader killed, {QUEUED} queued: next client pod", "s", min(starts) - killed, 15)
+
+
+async def _ready(site: Site, count: int) -> bool:
+    pods = await asyncio.to_thread(site.release.kubectl.list, "pods", f"app.kubernetes.io/instance={site.release.name}")
+    conditions = (item for pod in pods for item in pod["status"].get("conditions", ()))
+    return len([item for item in conditions if item["type"] == "Ready" and item["status"] == "True"]) == count
 
 
 async def _delete(site: Site) -> Row:
