@@ -11,7 +11,19 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
-from tests.cluster import binaries, control_plane, images, network, node, policies, preflight, profiles, stalls, volumes
+from tests.cluster import (
+    binaries,
+    control_plane,
+    dns,
+    images,
+    network,
+    node,
+    policies,
+    preflight,
+    profiles,
+    stalls,
+    volumes,
+)
 from tests.cluster.addresses import Addresses, first_free
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.control_plane import ControlPlane
@@ -165,6 +177,10 @@ class Cluster:
             return self.kubectl("get", "nodes", "-o", f"jsonpath={path}").split() == ["True"] * len(self.nodes)
         except ClusterError:
             return False
+
+    def resolves(self, service: str, namespace: str) -> bool:
+        """Whether the cluster's DNS knows a Service. After an outage of the API server it learns of new ones late."""
+        return dns.resolves(self.addresses.control_plane, f"{service}.{namespace}.svc.cluster.local")
 
     def kubectl(self, *arguments: str) -> str:
         """Runs kubectl as the cluster's administrator, and returns its output."""

@@ -41,7 +41,7 @@ def test_server_pod_killed_during_a_transfer(kubectl: Kubectl, cluster: Cluster)
 
 @pytest.mark.release
 def test_api_server_down_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Nothing is lost. The next benchmark starts when controllers and scheduler see the API server again."""
+    """Nothing is lost. The next benchmark starts when controllers, scheduler and DNS see the API server again."""
     kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=4))
     running = Running(kubectl)
     running.wait_for_pod("client")
@@ -53,6 +53,10 @@ def test_api_server_down_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
     wait_for("every node is Ready again", cluster.ready, 150)
     running.wait_for_phase("Complete", seconds=120)
     assert_every_trial_once(running, 4)
+    kubectl.apply(
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "new"}, "spec": {"ports": [{"port": 80}]}}
+    )
+    wait_for("DNS knows a new Service", lambda: cluster.resolves("new", kubectl.namespace), 150)
     kubectl.apply(file_transfer("afterwards", timeouts={}))
     Running(kubectl, "afterwards").wait_for_phase("Complete", seconds=240)
     assert_nothing_left(running)
