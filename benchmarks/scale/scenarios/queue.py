@@ -40,7 +40,8 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         site.kubelet.pace = BUSY_PACE
         async for row in _gaps(site):
             yield row
-        yield await _takeover(site)
+        async for row in _takeover(site):
+            yield row
         yield await _delete(site)
 
 
@@ -97,20 +98,26 @@ def _between(seen: Seen) -> list[float]:
     return [at - end for end, at in following if at is not None]
 
 
-async def _takeover(site: Site) -> Row:
-    """From the death of the leader to the next client's pod, which the standby creates."""
+async def _takeover(site: Site) -> AsyncIterator[Row]:
+    """From the death of the leader until the standby leads, and until the next client's pod, which it creates."""
     await site.scale(2)
     await waited_for(lambda: _ready(site, 2), "the standby is ready", 120)
-    await asyncio.to_thread(site.release.kill, site.cluster, site.release.leader)
+    before = site.release.leader
+    await asyncio.to_thread(site.release.kill, site.cluster, before)
     killed = time.monotonic()
+
+    async def leads() -> bool:
+        return await asyncio.to_thread(lambda: site.release.leader) not in {"", before}
 
     async def continues() -> bool:
         return any(at > killed + _IN_FLIGHT_SECONDS for at in site.kubelet.seen.appeared.values())
 
+    await waited_for(leads, "the standby leads", 120)
+    yield Row(f"leader killed, {QUEUED} queued: standby leads", "s", time.monotonic() - killed, 15)
     await waited_for(continues, "the standby measures", 120)
     starts = (at for at in site.kubelet.seen.appeared.values() if at > killed + _IN_FLIGHT_SECONDS)
+    yield Row(f"leader killed, {QUEUED} queued: next client pod", "s", min(starts) - killed)
     await site.scale(1)
-    return Row(f"leader killed, {QUEUED} queued: next client pod", "s", min(starts) - killed, 15)
 
 
 async def _ready(site: Site, count: int) -> bool:
