@@ -18,6 +18,7 @@ from typing import Any
 
 import jsonpatch
 
+from tests.timeouts import TIMEOUT_FACTOR
 from tests.unit.apiserver.patches import FieldOwners, merge
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
@@ -200,7 +201,7 @@ class ApiServer:
 
     async def until(self, holds: Callable[[], object], seconds: float = 20) -> None:
         """Waits until something holds."""
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(seconds * TIMEOUT_FACTOR):
             while not holds():  # noqa: ASYNC110 (the code under test sets no event)
                 await asyncio.sleep(_POLL_SECONDS / 10)
 
@@ -217,7 +218,7 @@ class ApiServer:
 
     def wait(self, holds: Callable[["ApiServer"], object], seconds: float = 60) -> None:
         """Blocks until something holds, while another thread serves."""
-        end = time.monotonic() + seconds
+        end = time.monotonic() + seconds * TIMEOUT_FACTOR
         while not holds(self):
             assert time.monotonic() < end, "the condition does not hold in time"
             time.sleep(_POLL_SECONDS)

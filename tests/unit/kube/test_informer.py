@@ -118,6 +118,34 @@ async def test_watch_resumes_after_an_error_and_a_failed_list_is_repeated(api: A
     assert versions(api) == [None, None, None, "3", "4", "4"]
 
 
+async def test_lists_whose_watches_fail_at_once_are_repeated_after_growing_pauses(
+    api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An overloaded API server must not get a list of everything after each watch that it cannot serve."""
+    pauses: list[int] = []
+
+    def backoff(errors: int) -> float:
+        pauses.append(errors)
+        return 0
+
+    async def fail(request: Request) -> None:
+        if request.is_watch:
+            raise ApiError(504, "Timeout", "overloaded")
+
+    monkeypatch.setattr(watching, "_backoff", backoff)
+    api.reactor = fail
+    names: list[str] = []
+    async with (
+        asyncio.timeout(60),
+        aclosing(watching.list_and_watch(InProcessKube(api), PODS, "default", {})) as feed,
+    ):
+        while names.count("InitialListSynced") < 4:
+            names.append(type(await anext(feed)).__name__)
+    lists = [name for name in names if name != "WatchEvent"]
+    assert lists == ["InitialListSynced", "InitialListSynced", *["WatchError", "InitialListSynced"] * 2]
+    assert pauses == [1, 2]
+
+
 def test_backoff_grows_to_a_limit() -> None:
     pauses = [watching._backoff(errors) for errors in (0, 1, 2, 3, 1000)]
     for pause, longest in zip(pauses, (1, 2, 4, 8, 8), strict=True):

@@ -61,9 +61,10 @@ async def list_and_watch(
     """Yields every object of one type, then InitialListSynced, then each change, without end.
 
     After a failed request it yields WatchError, waits, and continues where it was. It lists again only if the API
-    server cannot continue from there. No more than one page of a list is in memory. `query` holds the selectors.
+    server cannot continue from there. The first time it does so at once, and then after pauses, until a watch works.
+    No more than one page of a list is in memory. `query` holds the selectors.
     """
-    version, errors = "", 0
+    version, errors, is_interrupted = "", 0, False
     while True:
         try:
             if not version:
@@ -74,20 +75,25 @@ async def list_and_watch(
                         names.add(name_of(item))
                         yield WatchEvent(resource, item, deleted=False)
                 yield InitialListSynced(resource, frozenset(names), listed)
-                version, errors = listed, 0
+                version, is_interrupted = listed, False
             async with aclosing(kube.watch(resource, namespace, {**query, "resourceVersion": version})) as events:
+                await anext(events)  # the bookmark of a watch that is open
+                if is_interrupted:
+                    yield WatchResumed()
+                    is_interrupted = False
                 async for event in events:
-                    if errors:
-                        yield WatchResumed()
                     version, errors = event["object"]["metadata"]["resourceVersion"], 0
                     if event["type"] != "BOOKMARK":
                         yield WatchEvent(resource, event["object"], deleted=event["type"] == "DELETED")
+            errors = 0
         except REQUEST_ERRORS as error:
-            if isinstance(error, ApiError) and error.status in _UNUSABLE_VERSION and version:
+            is_unusable = bool(version) and isinstance(error, ApiError) and error.status in _UNUSABLE_VERSION
+            if is_unusable:
                 version = ""
-                continue
-            yield WatchError(error)
-            await asyncio.sleep(_backoff(errors))
+            if errors or not is_unusable:
+                yield WatchError(error)
+                is_interrupted = True
+                await asyncio.sleep(_backoff(errors))
             errors += 1
 
 
