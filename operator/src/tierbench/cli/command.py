@@ -79,17 +79,18 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SELECTOR",
         help="read only results with these labels, as in tierbench.io/run=3,team!=a",
     )
-    parser.add_argument(
-        "-f",
-        "--from",
-        dest="source",
-        type=Path,
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="read a file instead of a cluster, or standard input (-). It is a .csv file that `export` wrote, or the "
+    add_from_argument(
+        parser,
+        "read a file instead of a cluster, or standard input (-). It is a .csv file that `export` wrote, or the "
         "output of `kubectl get results` with -o json or -o yaml. With `kubectl get ftb,results` it has the specs of "
         "benchmarks, too. Can be repeated",
+    )
+
+
+def add_from_argument(parser: argparse.ArgumentParser, text: str) -> None:
+    """Adds the argument that names files to read, with this help."""
+    parser.add_argument(
+        "-f", "--from", dest="source", type=Path, metavar="FILE", action="append", default=[], help=text
     )
 
 

@@ -12,7 +12,14 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP
 from tierbench.api.quantity import parse_size
 from tierbench.cli import console
-from tierbench.cli.command import ExitCode, UserError, add_output_argument, duration, run_with_cluster
+from tierbench.cli.command import (
+    ExitCode,
+    UserError,
+    add_from_argument,
+    add_output_argument,
+    duration,
+    run_with_cluster,
+)
 from tierbench.cli.objects import parse_object, parse_reference, read_files
 from tierbench.cli.output import data_as, write_output
 from tierbench.domain.estimate import Estimate, estimate
@@ -25,16 +32,7 @@ def add_estimate(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `estimate`."""
     parser.set_defaults(run=run)
     parser.add_argument("name", nargs="?", metavar="[KIND/]NAME", help="a benchmark of the cluster or of the files")
-    parser.add_argument(
-        "-f",
-        "--from",
-        dest="source",
-        type=Path,
-        metavar="FILE",
-        action="append",
-        default=[],
-        help="a file with manifests of benchmarks, or standard input (-); can be repeated",
-    )
+    add_from_argument(parser, "a file with manifests of benchmarks, or standard input (-); can be repeated")
     parser.add_argument(
         "--rate",
         type=_rate,
