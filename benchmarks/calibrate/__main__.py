@@ -1,6 +1,6 @@
 """How often the inference is right, over a grid of what may be: writes build/calibrate/results.json.
 
-The targets are those of docs/concepts/statistics.md. With `--repetitions 150` a run takes about two and a half minutes.
+The targets are those of docs/explanation/statistics.md. `--repetitions 150` takes about two and a half minutes.
 """
 
 import argparse

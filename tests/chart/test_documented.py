@@ -23,7 +23,7 @@ def commands() -> list[tuple[str, str]]:
 
 
 def test_documents_have_commands() -> None:
-    assert {"docs/getting-started.md", "docs/install.md", "docs/how-to-run-on-openshift.md"} <= {
+    assert {"docs/tutorials/getting-started.md", "docs/how-to/install.md", "docs/how-to/run-on-openshift.md"} <= {
         page for page, _ in commands()
     }
 

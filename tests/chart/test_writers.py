@@ -1,4 +1,4 @@
-"""Tenants with the chart's roles have limited permissions on a real API server: see docs/threat-model.md.
+"""Tenants with the chart's roles have limited permissions on a real API server: see docs/explanation/threat-model.md.
 
 Only the operator's account can write results, whatever roles permit.
 """

@@ -1,4 +1,4 @@
-"""Tenants learn little of other tenants: see docs/threat-model.md. tests/chart checks what they may write."""
+"""Tenants learn little of other tenants: see docs/explanation/threat-model.md. tests/chart checks writes."""
 
 import pytest
 

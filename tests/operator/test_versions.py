@@ -29,7 +29,7 @@ def earlier(site: Site) -> Iterator[Release]:
 
 
 def upgrade(release: Release) -> None:
-    """Upgrades as docs/operating.md describes."""
+    """Upgrades as docs/how-to/upgrade.md describes."""
     unset = [flag for image in EARLIER_IMAGES for flag in ("--set-json", f"{image}.image={{}}")]
     flags = ["--reset-then-reuse-values", "--wait", "--set", "allNamespaces=true", *unset]
     release.helm("upgrade", release.name, str(CHART), *flags)

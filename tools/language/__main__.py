@@ -87,7 +87,7 @@ def main() -> int:
     for message in found:
         print(message)
     if found:
-        print(f"{len(found)} problems: see {WORDS.parent.relative_to(ROOT)} and docs/glossary.md", file=sys.stderr)
+        print(f"{len(found)} problems: see {WORDS.relative_to(ROOT)}, docs/reference/glossary.md", file=sys.stderr)
     return 1 if found else 0
 
 

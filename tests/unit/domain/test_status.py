@@ -26,6 +26,6 @@ def test_a_status_of_none_is_unknown() -> None:
 
 
 def test_troubleshooting_names_every_reason_and_condition() -> None:
-    words = set(re.findall(r"[A-Z][A-Za-z]+", (DOCS / "troubleshooting.md").read_text()))
+    words = set(re.findall(r"[A-Z][A-Za-z]+", (DOCS / "how-to/troubleshoot.md").read_text()))
     known = {value for name, value in vars(reasons).items() if name.isupper()}
     assert known - words == set()

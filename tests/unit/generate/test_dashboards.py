@@ -106,7 +106,7 @@ def test_no_two_panels_answer_the_same_question(dashboard: Dashboard) -> None:
 def test_documents_list_every_panel_and_question() -> None:
     text = (DOCS / "reference/dashboards.md").read_text()
     for dashboard in dashboards():
-        assert dashboard.body["title"].removeprefix("tierbench / ") in (DOCS / "dashboards.md").read_text()
+        assert dashboard.body["title"].removeprefix("tierbench / ") in (DOCS / "how-to/use-dashboards.md").read_text()
         for panel in dashboard.panels:
             assert f"| {panel['title']} | {panel['description'].partition('?')[0]}? |" in text
 
@@ -156,5 +156,5 @@ def test_prometheus_can_parse_every_query(tmp_path: Path) -> None:
 
 
 def test_documents_list_every_alert() -> None:
-    text = (DOCS / "dashboards.md").read_text()
+    text = (DOCS / "how-to/use-dashboards.md").read_text()
     assert re.findall(r"^\| `(Tierbench\w+)`", text, re.MULTILINE) == [alert["alert"] for alert in alerts()]

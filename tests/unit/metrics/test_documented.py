@@ -17,7 +17,7 @@ from tierbench.kinds.registry import BENCHMARKS, kind_of, workload_of
 from tierbench.metrics.results import label_name
 from tierbench.workloads.plan import plan
 
-TEXT = (Path(__file__).parents[3] / "docs/concepts/metrics.md").read_text()
+TEXT = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text()
 TLS = ["None", "TLSv1.3"]
 VERSIONS = {"images": ["default", "2.0"]}
 WITH_IMAGES = {"nodeClasses": ["cloud"], **VERSIONS}

@@ -20,7 +20,7 @@ def test_every_pattern_matches_a_file(pattern: str) -> None:
 
 
 def test_a_change_of_the_client_needs_faults_and_the_soak() -> None:
-    found = needed(["images/client/internal/broker/pair.go", "docs/versions.md"])
+    found = needed(["images/client/internal/broker/pair.go", "docs/reference/versions.md"])
     assert {"test-faults", "test-soak"} <= set(found)
     assert needed(["images/client/internal/broker/pair_test.go"]) == {
         "test-soak": ["images/client/internal/broker/pair_test.go"]

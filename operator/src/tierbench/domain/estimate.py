@@ -15,7 +15,7 @@ _SECONDS_PER_CLIENT: Final = 5
 _SECONDS_PER_PREFLIGHT: Final = 15
 _BYTES_PER_RESULT: Final = 9_500
 _BYTES_PER_TRIAL: Final = 900
-"""The size of a result in etcd, without traces: measured, see docs/operating.md."""
+"""The size of a result in etcd, without traces: measured, see docs/how-to/make-room-in-etcd.md."""
 
 
 @dataclass(frozen=True)

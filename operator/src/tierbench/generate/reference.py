@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
@@ -11,7 +12,7 @@ from tierbench.generate.schemas import NOTICE
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
 _RULE_HEADER: Final = ("At", "Answer", "CEL")
-_PANEL_HEADER: Final = ("Panel", "Question", "Explained in")
+_PANEL_HEADER: Final = ("Panel", "Question")
 _RANGES: Final = (
     ("minimum", "maximum", ""),
     ("minLength", "maxLength", " characters"),
@@ -62,22 +63,22 @@ def dashboards_reference(boards: Mapping[str, str]) -> str:
     parts = [
         f"<!-- {NOTICE.format(source='generate/dashboards')} -->",
         "# Panels of the dashboards",
-        "Each panel answers one question. [Dashboards](../dashboards.md) explains how to select what they show.",
+        "Each panel answers one question. [Use dashboards](../how-to/use-dashboards.md) says how to select results.",
     ]
     for board in map(json.loads, boards.values()):
-        rows = [_panel(panel) for panel in board["panels"] if panel["type"] != "row"]
+        panels = [panel for panel in board["panels"] if panel["type"] != "row"]
+        pages = dict.fromkeys(panel["description"].rpartition(" See docs/")[2].partition(",")[0] for panel in panels)
         parts += [
             f"## {board['title'].removeprefix('tierbench / ')}",
             board["description"],
-            table(_PANEL_HEADER, rows),
+            f"More on these panels: {', '.join(f'[{Path(page).stem}](../{page})' for page in pages)}.",
+            table(_PANEL_HEADER, [_panel(panel) for panel in panels]),
         ]
     return "\n\n".join(parts) + "\n"
 
 
 def _panel(panel: Mapping[str, Any]) -> Sequence[str]:
-    text, _, place = panel["description"].removesuffix(".").rpartition(" See docs/")
-    document, section = place.split(", ", 1)
-    return panel["title"], f"{text.partition('? ')[0]}?", f"[{document}](../{document}), {section}"
+    return panel["title"], f"{panel['description'].partition('? ')[0]}?"
 
 
 def _fields_section(name: str, schema: Schema) -> str:

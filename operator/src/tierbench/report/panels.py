@@ -1,6 +1,6 @@
 """Lays out the charts of a run: one factor is on the axis, one is the colour, one is the stroke.
 
-Each level of the other factors has a chart of its own. The rule uses the levels alone; docs/how-to-read-a-report.md
+Each level of the other factors has a chart of its own. The rule uses the levels alone; docs/how-to/read-a-report.md
 states it.
 """
 

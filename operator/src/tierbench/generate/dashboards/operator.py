@@ -19,8 +19,8 @@ def dashboard() -> Dashboard:
     text = "The state of the operator and its work."
     instances = label_variable("instance", "Instance", "tierbench_operator_heartbeat_timestamp_seconds")
     topics = (
-        Topic("Work", "concepts/metrics.md", "The operator", _work()),
-        Topic("Process", "operating.md", "Health and logs", _process()),
+        Topic("Work", "reference/metrics.md", "The operator", _work()),
+        Topic("Process", "how-to/monitor-the-operator.md", "Health and logs", _process()),
     )
     return board("operator", "Operator", text, (instances,), topics)
 

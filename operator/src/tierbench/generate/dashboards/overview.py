@@ -41,11 +41,14 @@ def dashboard() -> Dashboard:
     """Returns the dashboard of all kinds of benchmarks."""
     text = "The state of benchmarks, and a comparison of node classes."
     topics = (
-        Topic("Benchmarks", "how-to-run-repeatedly.md", "Further runs", _benchmarks()),
-        Topic("Node classes", "concepts/advice.md", "Objectives", _classes()),
-        Topic("The servers' nodes", "concepts/file-transfers.md", "The computers", _servers()),
+        Topic("Benchmarks", "how-to/run-repeatedly.md", "Further runs", _benchmarks()),
+        Topic("Node classes", "explanation/advice.md", "Objectives", _classes()),
+        Topic("The servers' nodes", "explanation/file-transfers.md", "The computers", _servers()),
         Topic(
-            "The network before the first case", "concepts/networks.md", "Before a benchmark of a service", _networks()
+            "The network before the first case",
+            "explanation/networks.md",
+            "Before a benchmark of a service",
+            _networks(),
         ),
     )
     return board("overview", "Overview", text, result_variables(_RESULTS), topics)

@@ -11,7 +11,7 @@ from tierbench.kinds.broker.metrics import ACKNOWLEDGE, MEANS, PREFIX, ROUND_TRI
 
 _RESULTS: Final = Results("BrokerBenchmark", row="payload_size")
 _PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), ROUND_TRIP, ACKNOWLEDGE))
-_DOCUMENT: Final = "concepts/brokers.md"
+_DOCUMENT: Final = "explanation/brokers.md"
 
 
 def dashboard() -> Dashboard:

@@ -11,7 +11,7 @@ from tierbench.kinds.file_transfer.metrics import DURATION, IO_BOUND_MEAN, MEANS
 
 _RESULTS: Final = Results("FileTransferBenchmark", row="file_size")
 _PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), DURATION, IO_BOUND_MEAN))
-_DOCUMENT: Final = "concepts/file-transfers.md"
+_DOCUMENT: Final = "explanation/file-transfers.md"
 
 
 def dashboard() -> Dashboard:

@@ -11,7 +11,7 @@ from tierbench.kinds.network.metrics import CLIENT, MEANS, PREFIX, UNTRIMMED
 
 _RESULTS: Final = Results("NetworkBenchmark", row="direction")
 _PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), *UNTRIMMED.values()))
-_DOCUMENT: Final = "concepts/networks.md"
+_DOCUMENT: Final = "explanation/networks.md"
 
 
 def dashboard() -> Dashboard:
