@@ -68,7 +68,7 @@ verify: setup ## Fail if anything generated differs from what the models say
 lint: setup ## Check style, types, layers, words, shell and Go
 	$(VENV)/bin/ruff format --check $(PACKAGES)
 	$(VENV)/bin/ruff check $(PACKAGES)
-	$(VENV)/bin/mypy $(PACKAGES)
+	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 	$(PYTHON) -m tools.language
 	shellcheck $(SHELL_SCRIPTS)
