@@ -249,6 +249,8 @@ def test_settings_of_the_best_choice_are_printed(tls: str, capsys: Capture) -> N
     [
         (["--choose", "size"], "Input should be 'nodeClass', 'broker'"),
         (["--choose", "nodeClass,broker,tls,pairs"], "at most 3 items"),
+        (["--choose", "tls", "--level", "tls=None"], "sets in workload what choose chooses"),
+        (["--choose", "nodeClass,delivery", "--level", "delivery=AtMostOnce"], "sets in workload what choose chooses"),
     ],
 )
 def test_invalid_choice_is_reported_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:

@@ -14,9 +14,12 @@ from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.kinds.broker.trials import line, measured, spec
 from tests.unit.report.published import published
 from tests.unit.results.preflights import carrying, node_network
+from tierbench.api.contract import ClientSample, Computer
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import files
 from tierbench.cli.main import main
+from tierbench.results.export import to_csv
+from tierbench.results.published import read_csv
 
 WRITE = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
 READ = "import json, sys; from pyarrow import parquet; print(json.dumps(parquet.read_table(sys.argv[1]).to_pylist()))"
@@ -45,6 +48,20 @@ def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture)
     assert files["roundTripNanoseconds"] == files["payloadSize"] == ""
     assert (brokers["broker"], brokers["payloadSize"], brokers["trial"]) == ("mosquitto", "1Ki", "1")
     assert float(brokers["throughputMessagesPerSecond"]) == 1000
+
+
+@pytest.mark.parametrize("word", ['=HYPERLINK("http://x","y")', "+1", "-1+1", "@SUM(A1)", "plain", "'plain"])
+def test_no_cell_is_a_formula_to_a_spreadsheet(word: str) -> None:
+    result = broker_result()
+    (trial, *_) = result.status.trials
+    sample = ClientSample(computer=Computer(cpu_governor=word))
+    status = result.status.model_copy(update={"trials": (trial.model_copy(update={"client": sample}),)})
+    server = result.spec.server.model_copy(update={"node": word})
+    spec = result.spec.model_copy(update={"server": server})
+    text = to_csv([result.model_copy(update={"spec": spec, "status": status})])
+    (row,) = csv.DictReader(io.StringIO(text))
+    assert row["clientCpuGovernor"] == (word if word.endswith("plain") else f"'{word}")
+    assert read_csv(text, "x", "x")[0].spec.server.node == word
 
 
 def test_exported_objects_can_be_read_back(both: str, tmp_path: Path, capsys: Capture) -> None:

@@ -56,3 +56,10 @@ def test_certificate_names_the_server_and_is_signed_by_the_ca() -> None:
     key = load_pem_private_key(made["tls.key"], password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     assert key.public_key() == certificate.public_key()
+
+
+def test_certificates_are_valid_whatever_the_clock_of_a_node_says() -> None:
+    made = data(certificate=True)
+    for certificate in (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt")):
+        assert certificate.not_valid_before_utc.year == 1970
+        assert certificate.not_valid_after_utc.year == 9999

@@ -17,7 +17,7 @@ from tierbench.domain.views import PodView, Problem, Termination
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 ASKED: dict[str, Any] = {"preflight": {}}
-PREFLIGHT_JOBS = ("ft-demo-r1-c005-a1", "ft-demo-r1-c006-a1", "ft-demo-r1-c007-a1", "ft-demo-r1-c008-a1")
+PREFLIGHT_JOBS = tuple(f"ft-demo-r1-c{number}-a1" for number in range(1001, 1005))
 
 
 def networks(world: World) -> tuple[NodeNetwork, ...]:

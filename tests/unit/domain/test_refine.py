@@ -57,6 +57,15 @@ def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> Non
     assert pairs == {(1, 3), (2, 4), (5, 6), (7, 8), (9, 10), (11, 12), (13, 14)}
 
 
+def test_jobs_of_preflight_and_refinement_have_different_names() -> None:
+    it = world(preflight={})
+    it.run()
+    names = [name for name, _ in it.printed]
+    of_preflight = names[:4]
+    assert len(names) > len(set(names)) > len(of_preflight)
+    assert not {*of_preflight} & {*names[4:]}
+
+
 def test_each_round_has_its_own_servers_with_its_files() -> None:
     it = world(runPolicy={"refine": {"withinPercent": 200}})
     files: dict[str, str] = {}

@@ -146,6 +146,33 @@ async def test_lists_whose_watches_fail_at_once_are_repeated_after_growing_pause
     assert pauses == [1, 2]
 
 
+async def test_watches_that_end_as_soon_as_they_are_open_are_repeated_after_growing_pauses(
+    api: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pauses: list[int] = []
+
+    def backoff(errors: int) -> float:
+        pauses.append(errors)
+        return 0
+
+    async def end(_: Request) -> None:
+        if len(api.requests) < 6:
+            asyncio.get_running_loop().call_soon(api.end_watches)
+
+    monkeypatch.setattr(watching, "_backoff", backoff)
+    api.reactor = end
+    async with (
+        asyncio.timeout(60),
+        aclosing(watching.list_and_watch(InProcessKube(api), PODS, "default", {})) as feed,
+    ):
+        assert [type(await anext(feed)).__name__ for _ in range(3)][-1] == "InitialListSynced"
+        changed = asyncio.create_task(anext(feed))
+        await api.until(lambda: len(api.requests) == 6)
+        api.change(PODS, "b", spec={"nodeName": "n"})
+        assert isinstance(await changed, WatchEvent)
+    assert pauses == [0, 1, 2]
+
+
 def test_backoff_grows_to_a_limit() -> None:
     pauses = [watching._backoff(errors) for errors in (0, 1, 2, 3, 1000)]
     for pause, longest in zip(pauses, (1, 2, 4, 8, 8), strict=True):

@@ -1,5 +1,7 @@
 """TCP over time: what is kept of it, within bounds, and what is read from it again."""
 
+import gzip
+import json
 import random
 from base64 import b64encode
 
@@ -9,6 +11,9 @@ from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
 from tierbench.report.timeline import decode_trace
 from tierbench.results.client_output import PartOutput, merge_parts, select_traces
+
+COLUMNS = ("milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state")
+SAMPLES = {name: [1] for name in COLUMNS}
 
 
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:
@@ -36,6 +41,24 @@ def test_trials_without_a_trace_are_ignored() -> None:
 @pytest.mark.parametrize("data", ["", "####", "H4sI", b64encode(b"not packed").decode()])
 def test_a_damaged_trace_is_an_error(data: str) -> None:
     with pytest.raises(ValueError, match="trial 7"):
+        decode_trace(TrialTrace(trial=7, side="Client", data=data))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 200_000,
+        "[1]",
+        '{"connections": [1]}',
+        '{"connections": [{"milliseconds": [1e400]}]}',
+        json.dumps({"connections": [SAMPLES | {"state": [-9]}]}),
+        json.dumps({"connections": [SAMPLES | {"roundTripMicroseconds": [10**300]}]}),
+    ],
+    ids=["nested", "list", "number", "infinite", "state", "huge"],
+)
+def test_a_hostile_trace_is_an_error_of_the_trace(text: str) -> None:
+    data = b64encode(gzip.compress(text.encode())).decode()
+    with pytest.raises(ValueError, match="cannot decode the trace of trial 7"):
         decode_trace(TrialTrace(trial=7, side="Client", data=data))
 
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import Annotated, ClassVar, Final, Self
 
 from pydantic import Field, JsonValue, ValidationError, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Delivery
@@ -194,6 +195,14 @@ class PlacementAdviceSpec(Model):
         description="The smallest difference that matters, as in 5%. Alternatives that differ by less are equal, and "
         "the best one is ahead by at least this much.",
     )
+
+    @model_validator(mode="after")
+    def _check_levels(self) -> Self:
+        # Questions that the command line gets from options or files pass no API server.
+        held = {} if self.workload is None else {"delivery": self.workload.delivery, **self.workload.levels}
+        if any(held.get(one) for one in self.choose):
+            raise PydanticCustomError("chosen_level", _EITHER.message)
+        return self
 
 
 class PlacementAdvice(Resource):

@@ -169,7 +169,8 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
         return PlacementAdviceSpec.model_validate(body)
     except ValidationError as error:
         first = error.errors()[0]
-        raise UserError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}; see --help") from None
+        place = ".".join(map(str, first["loc"])) or "the question"
+        raise UserError(f"{place}: {first['msg']}; see --help") from None
 
 
 def _only_client(objects: Objects) -> str:

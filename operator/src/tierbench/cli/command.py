@@ -48,6 +48,7 @@ def add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-n", "--namespace", metavar="NAME", help="the namespace (default: that of the context)")
     parser.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
     parser.add_argument("--kubeconfig", metavar="FILE", help="the kubeconfig (default: $KUBECONFIG or ~/.kube/config)")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the traceback of an unexpected error")
 
 
 def add_result_arguments(parser: argparse.ArgumentParser) -> None:

@@ -18,6 +18,10 @@ class _EscapingConsole(Console):
         for segment in super().render(renderable, options):
             yield segment if segment.control else Segment(escape(segment.text), segment.style)
 
+    def on_broken_pipe(self) -> None:
+        """Leaves a closed pipe to the command line. A console ends the process with 1, which means NO."""
+        raise  # noqa: PLE0704 (rich calls this while it handles the BrokenPipeError)
+
 
 def show(*parts: RenderableType, soft_wrap: bool = False) -> None:
     """Prints the parts to standard output, each on lines of its own. Styles appear only in a terminal."""

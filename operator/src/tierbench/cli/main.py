@@ -4,8 +4,10 @@ import argparse
 import gc
 import os
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from pkgutil import resolve_name
 from textwrap import fill, indent
 from typing import Final, NamedTuple, NoReturn
@@ -15,6 +17,7 @@ from tierbench.cli.output import escaped_output
 
 PROGRAM: Final = "kubectl tierbench"
 _WIDTH: Final = 100
+_MAXIMUM_ERROR: Final = 300
 GARBAGE_THRESHOLD: Final = 1_000_000
 """Allocations between two garbage collections. Each collection visits all results, and a command needs all of them."""
 
@@ -211,6 +214,21 @@ def _main(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         # The reader closed the pipe. Without this, Python reports it again when it closes standard output.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except Exception as error:
+        if options.verbose:
+            traceback.print_exc()
+        print(_describe_defect(error), file=sys.stderr)
+        return ExitCode.UNUSABLE
     else:
         return code
     return ExitCode.ANSWER
+
+
+def _describe_defect(error: Exception) -> str:
+    """Returns one line about an error that no command expects, and what to report."""
+    place = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:_MAXIMUM_ERROR]
+    return (
+        f"{PROGRAM}: unexpected error: {text} ({Path(place.filename).name}:{place.lineno}). This is a defect: report "
+        f"this line, the command, and `{PROGRAM} --version`. With -v the command prints the traceback."
+    )

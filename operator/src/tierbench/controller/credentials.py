@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 from base64 import b64encode
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -13,7 +13,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from tierbench.workloads.pods import AGENT_KEY, AGENT_PIN, AGENT_TOKEN, SERVER_NAME
 from tierbench.workloads.workload import Credentials, Manifest
 
-_LIFETIME = timedelta(days=30)
+# A certificate belongs to one server of one run, and clocks of nodes differ by any amount.
+_FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _LONGEST_NAME = 64
 _DER, _PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 _PKCS8 = serialization.PrivateFormat.PKCS8
@@ -74,13 +75,12 @@ def certificates(*hosts: str) -> dict[str, bytes]:
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    now = datetime.now(UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(minutes=5))
-        .not_valid_after(now + _LIFETIME)
+        .not_valid_before(_FIRST)
+        .not_valid_after(_LAST)
     )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from tierbench.api.benchmark import BenchmarkStatus, ClientPlacement, Phase
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
+from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
 from tierbench.domain.decision import Decision, Event
@@ -48,7 +49,7 @@ class _NodePair:
 
 @dataclass(frozen=True)
 class _Step:
-    """The next measurement. Its case has a number after those of the plan, so that its Jobs have names of their own."""
+    """The next measurement. No case of a run has the number of its case, so its Jobs have names of their own."""
 
     run: Run
     pair: _NodePair
@@ -100,7 +101,7 @@ def _steps(run: Run) -> Iterator[_Step]:
         if nodes not in due or network.reason is not None:
             continue
         for way, workload in enumerate(workloads):
-            case = _only_case(len(run.cases) + 1 + place * len(workloads) + way, pair, workload)
+            case = _only_case(MAXIMUM_CASES + 1 + place * len(workloads) + way, pair, workload)
             if not probe().is_known(network, case):
                 yield _Step(run, pair, workload, case)
 

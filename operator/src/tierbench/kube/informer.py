@@ -78,14 +78,18 @@ async def list_and_watch(
                 version, is_interrupted = listed, False
             async with aclosing(kube.watch(resource, namespace, {**query, "resourceVersion": version})) as events:
                 await anext(events)  # the bookmark of a watch that is open
+                has_events = False
                 if is_interrupted:
                     yield WatchResumed()
                     is_interrupted = False
                 async for event in events:
-                    version, errors = event["object"]["metadata"]["resourceVersion"], 0
+                    version, errors, has_events = event["object"]["metadata"]["resourceVersion"], 0, True
                     if event["type"] != "BOOKMARK":
                         yield WatchEvent(resource, event["object"], deleted=event["type"] == "DELETED")
-            errors = 0
+            if not has_events:
+                # A proxy may end each watch as soon as it is open.
+                await asyncio.sleep(_backoff(errors))
+                errors += 1
         except REQUEST_ERRORS as error:
             is_unusable = bool(version) and isinstance(error, ApiError) and error.status in _UNUSABLE_VERSION
             if is_unusable:

@@ -1,6 +1,5 @@
 """Charts of TCP over time: window, round trip and congestion state of each sender in the first trial of a case."""
 
-import binascii
 import gzip
 import json
 import zlib
@@ -36,6 +35,11 @@ MOST_LINES: Final = 6
 TCP_STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 """The congestion states of a Linux TCP socket, by their numbers."""
 _MAXIMUM_UNPACKED_BYTES: Final = 32 * 2**20
+_LARGEST_SAMPLE: Final = 2**63 - 1
+# The data comes from a pod: deep nesting, infinite numbers and other types are errors of the trace, not of the report.
+_DECODE_ERRORS: Final = (
+    OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
+)  # fmt: skip
 _ROW: Final = 26.0
 Traces = Mapping[tuple[str, str], BenchmarkTrace]
 """Traces by namespace and name of their result."""
@@ -232,7 +236,7 @@ def decode_trace(trace: TrialTrace) -> tuple[ConnectionTrace, ...]:
         with gzip.GzipFile(fileobj=BytesIO(b64decode(trace.data, validate=True))) as packed:
             body = json.loads(packed.read(_MAXIMUM_UNPACKED_BYTES))
         return tuple(_decode_connection(row) for row in body["connections"] or ())
-    except (OSError, EOFError, zlib.error, binascii.Error, json.JSONDecodeError, KeyError, TypeError) as error:
+    except _DECODE_ERRORS as error:
         raise ValueError(f"cannot decode the trace of trial {trace.trial}: {error}") from error
 
 
@@ -241,6 +245,8 @@ def _decode_connection(row: dict[str, Any]) -> ConnectionTrace:
         "milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state",
     )  # fmt: skip
     columns = [tuple(map(int, row[name])) for name in names]
+    if not all(0 <= value <= _LARGEST_SAMPLE for column in columns for value in column):
+        raise ValueError("a sample is out of range")
     if len(set(map(len, columns))) > 1:
         raise ValueError("the columns of a connection differ in length")
     return ConnectionTrace(*columns)

@@ -18,6 +18,8 @@ TRIALS: Final = "trials"
 """The column with the number of trials of a mean."""
 DEVIATION: Final = "StandardDeviation"
 """The suffix of the column with the standard deviation of a mean."""
+FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+"""Text that begins like this is a formula to a spreadsheet. A pod can send such text, so it gets an apostrophe."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,10 @@ def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
 
 
 def to_csv(results: Sequence[BenchmarkResult]) -> str:
-    """Returns the table as CSV. A cell without a value is empty. `read_csv` reads the table back."""
+    """Returns the table as CSV. A cell without a value is empty. `read_csv` reads the table back.
+
+    No cell is a formula to a spreadsheet.
+    """
     table, text = trial_table(results), io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(table.columns)
@@ -53,6 +58,8 @@ def to_csv(results: Sequence[BenchmarkResult]) -> str:
 
 
 def _text(value: Any) -> Any:
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"
     return str(value).lower() if isinstance(value, bool) else value
 
 

@@ -25,7 +25,7 @@ from tierbench.api.result import (
 )
 from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.results.aggregate import display, summarize
-from tierbench.results.export import DEVIATION, TRIALS
+from tierbench.results.export import DEVIATION, FORMULA, TRIALS
 from tierbench.results.quantities import BARE_MEAN, MEAN_OF_TRIALS, GivenTrial, quantity_names, statistic
 from tierbench.results.units import is_size
 from tierbench.stats.distributions import Summary, mean_interval
@@ -138,8 +138,13 @@ def _rows(text: str, name: str) -> Iterator[_Row]:
         line = lines.line_num
         if len(fields) > len(header):
             raise ValueError(f"line {line}: {len(fields)} fields, and {len(header)} columns")
-        cells = {column: field.strip() for column, field in zip(header, fields, strict=False) if field.strip()}
+        cells = {column: _text(field) for column, field in zip(header, fields, strict=False) if field.strip()}
         yield _row(cells, line, name)
+
+
+def _text(field: str) -> str:
+    text = field.strip()
+    return text[1:] if text.startswith("'") and text[1:].startswith(FORMULA) else text
 
 
 def _check_columns(columns: list[str]) -> None:
