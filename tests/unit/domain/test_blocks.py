@@ -1,7 +1,7 @@
 """Servers that stand on nodes of their own are measured in turn, trial by trial, by one client."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
@@ -17,14 +17,16 @@ from tests.unit.domain.scenarios import (
     shared_node,
     until_printed,
 )
-from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark, node, trial_line
+from tests.unit.domain.world import MEASURED, World, benchmark, broker_benchmark, network_benchmark, node, trial_line
 from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase
+from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
 from tierbench.domain.views import PodView, Problem
-from tierbench.workloads.plan import MOST_TRIALS, Block, Case, ServerPlacement, plan_blocks, schedule_trials
+from tierbench.results import client_output
+from tierbench.workloads.plan import Block, Case, ServerPlacement, plan_blocks, schedule_trials
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 TOGETHER = {(("cloud", 0), ("jetson", 0))}
@@ -99,9 +101,11 @@ def test_random_order_shuffles_blocks_and_a_block_fits_into_a_log() -> None:
     ]
     blocks = plan_blocks(cases, [server_placements], Order(type=OrderType.RANDOM, seed=1), 10, 1)
     assert sorted(case.number for block in blocks for case in block.cases) == list(range(1, 101))
-    assert {len(block.cases) * 10 <= MOST_TRIALS for block in blocks} == {True}
+    assert max(len(block.cases) for block in blocks) == MAXIMUM_TRIALS // 10
+    warm = plan_blocks(cases, [server_placements], Order(), 10, 1, warmup=5)
+    assert max(len(block.cases) for block in warm) == MAXIMUM_TRIALS // 15
     first = plan_blocks(cases, [server_placements], Order(), 10, 1)
-    assert [block.cases[0].number for block in first] == [1, 81, 2, 82, 3, 83, 4, 84, 5, 85]
+    assert [block.cases[0].number for block in first] == [1, 2, 3, 4, 5]
     assert list(blocks) != list(first)
     assert sorted(block.cases[0].number for block in blocks) == sorted(block.cases[0].number for block in first)
 
@@ -260,3 +264,52 @@ def test_lines_of_cases_that_the_client_does_not_measure_are_ignored() -> None:
 def test_a_drift_of_all_trials_is_no_difference_between_classes() -> None:
     """Both classes are equal."""
     assert ratio(DriftingWorld(benchmark(repetitions=10))) == pytest.approx(1, abs=0.003)
+
+
+@dataclass
+class TalkativeWorld(World):
+    """A world whose clients print 8 KiB with each trial."""
+
+    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
+        """Adds a trace of no use."""
+        return {**MEASURED["network"], "traces": [{"side": "Client", "data": "x" * 2**13}]}
+
+
+def test_no_trial_is_lost_to_a_log_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client continues with what the clients before it did not get into their logs."""
+    monkeypatch.setattr(client_output, "MAXIMUM_OUTPUT_BYTES", 2**16)
+    world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
+    world.run()
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert [len(result.status.trials) for result in world.results.values()] == [30, 30]
+    assert len({turn for _, turn in world.printed}) == 60
+    unread = [event.message for event in world.events if event.reason == reasons.CLIENT_UNREADABLE]
+    assert "The rest was not read. A new client continues with trial" in unread[0]
+    assert nothing_left(world)
+
+
+def test_a_client_that_only_fills_its_log_is_not_replaced_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client_output, "MAXIMUM_OUTPUT_BYTES", 2**10)
+    world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
+    world.run()
+    assert {result.status.reason for result in world.results.values()} == {reasons.CLIENT_UNREADABLE}
+    assert nothing_left(world)
+
+
+def test_numbers_that_cannot_be_recorded_end_their_case_and_not_the_run() -> None:
+    """No bytes at a rate above 0 were a ZeroDivisionError in each reconcile."""
+    clients = {"nodeClasses": ["user", "jetson"], "together": ["AllAtOnce"]}
+    world = World(network_benchmark(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"]))
+    odd = {"network": {"upload": {"bitsPerSecond": 1, "receivedBytes": 0}, "startNanoseconds": 0}}
+    forged: list[str] = []
+
+    def disturb(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.case == 1 and not pod.terminated and pod.uid not in forged:
+            forged.append(pod.uid)
+            world.logs[pod.uid] = trial_line(1, case=1, measured=odd)
+
+    run_with(world, disturb)
+    (status,) = (result.status for result in world.results.values())
+    assert (status.phase, status.reason) == (ResultPhase.FAILED, reasons.CLIENT_UNREADABLE)
+    assert "ZeroDivisionError" in status.message
+    assert nothing_left(world)

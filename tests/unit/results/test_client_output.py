@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.domain.world import seal, trial_line
+from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.results.client_output import (
     MAXIMUM_LINE_BYTES,
-    MAXIMUM_OUTPUT_BYTES,
     OutputParser,
     SealState,
     check_seal,
@@ -149,8 +149,60 @@ def test_the_rest_of_a_too_large_output_is_not_read() -> None:
     line = b"y" * (2**19 - 1) + b"\n"
     reader = read([trial_line(1).encode(), *[line] * 32, trial_line(2).encode()])
     assert reader.is_full
+    assert reader.output.full
     assert [trial.trial for trial in reader.output.trials] == [1]
-    assert reader.output.problems == (f"it is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB; the rest was not read",)
+    assert reader.output.problems == ()
+
+
+def test_that_an_output_became_full_is_a_change() -> None:
+    line = b"y" * (2**19 - 1) + b"\n"
+    reader = read([line] * 15)
+    assert [reader.feed(line), reader.feed(b"y"), reader.feed(b"y")] == [False, True, False]
+
+
+def test_no_more_trials_are_kept_than_a_client_is_given() -> None:
+    given = "".join(trial_line(number % 30 + 1, case=number + 1) for number in range(MAXIMUM_TRIALS))
+    assert not parse_output(given + trial_line(1, case=1)).full
+    output = parse_output(given + trial_line(1, case=1000) * 3)
+    assert (output.full, len(output.printed)) == (True, MAXIMUM_TRIALS)
+
+
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize("number", [f'"{HUGE}"', '"1"', "1.0", "1e30", "true", str(2**63)])
+def test_a_number_is_an_integer_of_63_bits(number: str) -> None:
+    """A number in a string was an integer of any size, and its sum ended each reconcile with an OverflowError."""
+    line = trial_line(1)
+    for name in ("trial", "durationNanoseconds"):
+        value = json.loads(line)[name]
+        assert numbers(line.replace(f'"{name}": {value}', f'"{name}": {number}')) == []
+    assert (
+        numbers(line.replace('"trial": 1', f'"pairShares": {{"received": [{number}], "nanoseconds": [1]}}, "trial": 1'))
+        == []
+    )
+    buckets = f'{{"schema": 6, "count": {number}, "indexes": [5], "counts": [{number}]}}'
+    assert numbers(line.replace('"trial": 1', f'"distributions": {{"ping": {buckets}}}, "trial": 1')) == []
+    assert (
+        check_seal(parse_output(line), seal(line).replace('"trials": 1', f'"trials": {number}')).state
+        is SealState.MISSING
+    )
+
+
+def test_control_characters_are_cut_where_a_line_is_read() -> None:
+    words = {"message": "a\x1b]0;owned\x07\x1b[2Jb\r\nc\x9bd\u2028e"}
+    line = trial_line(1, outcome="Failed").replace("20 attempts", json.dumps(words["message"])[1:-1])
+    (trial,) = parse_output(line).trials
+    assert trial.failure is not None
+    assert trial.failure.message == "a ]0;owned [2Jb c d e"
+    sealed = check_seal(parse_output(line), seal(line, {"reason": "BrokerRefused", **words})).seal
+    assert sealed is not None
+    assert sealed.failure is not None
+    assert sealed.failure.message == "a ]0;owned [2Jb c d e"
+    governor = line.replace('"cpuNanoseconds"', '"computer": {"cpuGovernor": "x\\u001b[2J"}, "cpuNanoseconds"')
+    (trial,) = parse_output(governor).trials
+    assert trial.client.computer is not None
+    assert trial.client.computer.cpu_governor == "x [2J"
 
 
 def test_a_trial_that_is_printed_repeatedly_is_kept_once() -> None:

@@ -10,15 +10,20 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Annotated, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, Strict, model_validator
 
 from tierbench.api.measurements import Exchange, Failure, Network, Transfer
-from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion, Time
+from tierbench.api.model import Count, Model, Nanoseconds, PartsPerMillion, Printable, Time
 from tierbench.stats.distributions import SCHEMA
 
 CONTRACT_VERSION: Final = 1
 
-ShortText = Annotated[str, Field(min_length=1, max_length=63)]
+MAXIMUM_OUTPUT_BYTES: Final = 8 << 20
+"""The part of a client's log that the operator reads. A kubelet keeps 10 MiB by default."""
+MAXIMUM_TRIALS: Final = MAXIMUM_OUTPUT_BYTES // (40 << 10)
+"""The maximum number of trials of a client, with its warm-up trials. A line with wide distributions has 40 KiB."""
+
+ShortText = Annotated[Printable, Field(min_length=1, max_length=63)]
 
 
 class Outcome(StrEnum):
@@ -30,6 +35,7 @@ class Outcome(StrEnum):
 
 CaseNumber = Annotated[
     int,
+    Strict(),
     Field(
         default=0,
         ge=0,
@@ -37,6 +43,8 @@ CaseNumber = Annotated[
         description="Number of the case, if the client measures several cases.",
     ),
 ]
+
+TrialNumber = Annotated[int, Strict(), Field(ge=1, le=1000)]
 
 
 class Computer(Model):
@@ -80,7 +88,7 @@ class ClientSample(Model):
         description="CPU that the engine could use, in thousandths: the minimum of its node, its cgroup and its "
         "threads.",
     )
-    tuning: str | None = Field(
+    tuning: Printable | None = Field(
         default=None,
         max_length=63,
         description="The tuning of the engine. It is the same in all cases of a benchmark.",
@@ -146,7 +154,7 @@ class Histogram(Model):
     scheme: Literal[6] = Field(default=SCHEMA, alias="schema", description="Buckets per doubling: 2^schema.")
     count: Count = Field(default=0, description="Number of observations.")
     sum_nanoseconds: Nanoseconds = Field(default=0, description="Sum of the observations.")
-    indexes: tuple[Annotated[int, Field(ge=-512, le=4096)], ...] = Field(
+    indexes: tuple[Annotated[int, Strict(), Field(ge=-512, le=4096)], ...] = Field(
         default=(), max_length=2048, description="Indexes of the buckets that are not empty, ascending."
     )
     counts: tuple[Count, ...] = Field(default=(), max_length=2048, description="Observations in each of these buckets.")
@@ -196,8 +204,8 @@ class PairShares(Model):
 class TrialFields(Model):
     """One repetition of a case."""
 
-    trial: int = Field(
-        ge=1, le=1000, description="Number of the trial, counted from 1. Warm-up trials have numbers of their own."
+    trial: TrialNumber = Field(
+        description="Number of the trial, counted from 1. Warm-up trials have numbers of their own."
     )
     warmup: bool = Field(default=False, description="Whether this is a warm-up trial.")
     outcome: Outcome = Field(description="Completed, however many retries it took, or Failed.")
@@ -243,7 +251,7 @@ class TrialStartedLine(Model):
     contract: Literal[1]
     record: Literal["TrialStarted"]
     case: CaseNumber
-    trial: int = Field(ge=1, le=1000)
+    trial: TrialNumber
     warmup: bool = False
     time: Time
 
@@ -251,9 +259,9 @@ class TrialStartedLine(Model):
 class Engine(Model):
     """The program that makes the load."""
 
-    name: str = Field(max_length=63, description="Name of the engine.")
-    version: str = Field(max_length=63, description="Version of the engine.")
-    architecture: str = Field(max_length=32, description="Architecture in Go's notation: amd64, arm64, arm.")
+    name: Printable = Field(max_length=63, description="Name of the engine.")
+    version: Printable = Field(max_length=63, description="Version of the engine.")
+    architecture: Printable = Field(max_length=32, description="Architecture in Go's notation: amd64, arm64, arm.")
 
 
 class ClientFailure(Failure):

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from tierbench.api.model import Count, Model, Nanoseconds, OpenModel, PartsPerMillion, Reason
+from tierbench.api.model import Count, Model, Nanoseconds, OpenModel, PartsPerMillion, Printable, Reason
 
 MAXIMUM_PAIRS: Final = 64
 
@@ -13,7 +13,7 @@ class Failure(Model):
     """The reason for a failure."""
 
     reason: Reason = Field(description="Reason as one CamelCase word that programs can compare.")
-    message: str = Field(max_length=1024, description="Details for a person, and what to do next.")
+    message: Printable = Field(max_length=1024, description="Details for a person, and what to do next.")
 
 
 class RetryCauses(Model):
@@ -55,7 +55,7 @@ class Transfer(Model):
     copied: bool | None = Field(
         default=None, description="Whether the client copied the content from the kernel, which TLS and digests need."
     )
-    cipher: str | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
+    cipher: Printable | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
 
 
 class ExchangeErrors(Model):
@@ -112,7 +112,7 @@ class Exchange(Model):
     steady: bool | None = Field(
         default=None, description="Whether the trial reached a steady state. Absent for few messages."
     )
-    cipher: str | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
+    cipher: Printable | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
     batches: Count = Field(default=0, description="Batches that a broker with batches accepted, of all publishers.")
     batch_bytes: Count = Field(
         default=0, description="Bytes of the messages in batches, after compression by the broker's codec."
@@ -177,12 +177,12 @@ class TcpActivity(Model):
     """TCP at the sender. Times in a state are estimates from samples; events are counted."""
 
     samples: Count = Field(default=0, description="Samples of all connections.")
-    states_parts_per_million: dict[Annotated[str, Field(max_length=16)], PartsPerMillion] = Field(
+    states_parts_per_million: dict[Annotated[Printable, Field(max_length=16)], PartsPerMillion] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 5},
         description="Share of the samples in each state of congestion control: Open, Disorder, CWR, Recovery, Loss.",
     )
-    events: dict[Annotated[str, Field(max_length=32)], Count] = Field(
+    events: dict[Annotated[Printable, Field(max_length=32)], Count] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 16},
         description="Counters of TcpExt in the sender's network namespace, by the names of the kernel, without zeros.",

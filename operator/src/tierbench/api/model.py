@@ -1,10 +1,11 @@
 """The base of all models of the API: naming, CEL rules, printer columns, bounded field types and timestamps."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict
 from pydantic.alias_generators import to_camel
 
 from tierbench.kube.meta import ResourceType
@@ -31,10 +32,20 @@ class OpenModel(Model):
     model_config = ConfigDict(extra="allow")
 
 
-Count = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
+# C0 and C1, DEL, and the separators at which some readers break lines.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
+
+
+def without_controls(text: str) -> str:
+    """Returns the text with spaces instead of control characters."""
+    return _CONTROL.sub(" ", text)
+
+
+Count = Annotated[int, Strict(), Field(ge=0, json_schema_extra={"format": "int64"})]
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-Nanoseconds = Annotated[int, Field(ge=0, json_schema_extra={"format": "int64"})]
-PartsPerMillion = Annotated[int, Field(ge=0, le=1_000_000)]
+Nanoseconds = Annotated[int, Strict(), Field(ge=0, json_schema_extra={"format": "int64"})]
+PartsPerMillion = Annotated[int, Strict(), Field(ge=0, le=1_000_000)]
+Printable = Annotated[str, AfterValidator(without_controls)]
 Reason = Annotated[str, Field(min_length=1, max_length=63, pattern=r"^[A-Z][A-Za-z0-9]*$")]
 
 

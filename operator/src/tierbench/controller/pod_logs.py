@@ -28,7 +28,8 @@ class _Log:
 
     def update(self, output: Output) -> bool:
         """Stores an output if it has more than the stored one. Returns whether it has."""
-        further = (output.lines, output.begun) > (self.output.lines, self.output.begun)
+        known = self.output
+        further = (output.lines, output.begun, output.full) > (known.lines, known.begun, known.full)
         if further:
             self.output = output
         return further

@@ -7,14 +7,14 @@ from datetime import timedelta
 from functools import cached_property
 from typing import Final
 
-from tierbench.api.contract import TrialLine
+from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES, MAXIMUM_TRIALS, TrialLine
 from tierbench.domain import reasons
 from tierbench.domain.decision import Action, Create, DeleteJob, PodLog
 from tierbench.domain.placement import held_too_long, renew_leases, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.results.client_output import PartOutput, PrintedTrial, SealState, check_seal, merge_parts
+from tierbench.results.client_output import Output, PartOutput, PrintedTrial, SealState, check_seal, merge_parts
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import (
     LAYOUT,
@@ -249,6 +249,8 @@ def _exit(client: Client) -> ClientExit | None:
             return ClientExit(job, pod)
         if pod is not None and pod.terminated is not None and pod.terminated.exit_code != 0:
             return ClientExit(job, pod)
+        if pod is not None and client.log(pod).output.full:
+            return ClientExit(job, pod)
     job, pod = client.newest[-1]
     if len(client.newest) < len(client.parts):
         return ClientExit(job, None)
@@ -262,7 +264,7 @@ def _others_measure(client: Client) -> bool:
         return False
     pods = (pod for _, pod in client.newest if pod is not None and pod.terminated is None and not pod.deleting)
     outputs = (client.log(pod).output for pod in pods)
-    return any(output.begun > len(output.printed) for output in outputs)
+    return any(output.begun > len(output.printed) and not output.full for output in outputs)
 
 
 def _pod_problem(client: Client, pod: PodView) -> Problem | None:
@@ -285,9 +287,15 @@ def exit_problem(client: Client, client_exit: ClientExit) -> Problem:
     if client.is_incompatible:
         message = "The client was started by another version of tierbench and cannot use the current server."
         return Problem(reasons.CLIENT_LOST, message, transient=True)
+    output = Output() if pod is None else client.log(pod).output
+    if output.full:
+        message = (
+            f"The log of the client is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB, or has more than "
+            f"{MAXIMUM_TRIALS} trials. The rest was not read."
+        )
+        return Problem(reasons.CLIENT_UNREADABLE, message, transient=True)
     if pod is None or pod.terminated is None:
         return Problem(reasons.CLIENT_LOST, "The client pod was deleted.", transient=True)
-    output = client.log(pod).output
     check = check_seal(output, pod.terminated.message)
     if check.seal is not None and check.seal.failure is not None:
         failure = check.seal.failure

@@ -26,13 +26,15 @@ from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, Server
 from tierbench.workloads.workload import RunningServer
 
 _MAXIMUM_MESSAGE: Final = 1024
+_MAXIMUM_ERROR: Final = 256
 _MAXIMUM_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
 class Measurement:
     """A case that has not ended. `stored` is the status of its result, `status` adds the trials in the logs since then.
-    `trials` are the numbers of the trials of the pass, `traced` the trials with a trace of TCP."""
+    `trials` are the numbers of the trials of the pass, `traced` the trials with a trace of TCP. `error` says why the
+    trials in the logs cannot be recorded."""
 
     name: str
     case: Case
@@ -41,6 +43,7 @@ class Measurement:
     stored: ResultStatus | None
     status: ResultStatus
     traced: tuple[TrialLine, ...] = ()
+    error: str = ""
 
     @property
     def missing(self) -> tuple[int, ...]:
@@ -107,6 +110,8 @@ def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, Runn
         if rejected is not None:
             problem = Problem(reasons.RESULT_REFUSED, f"The API server rejects the trials of the case: {rejected}")
             return _fail_cases(running, [one.without_new_trials()], problem)
+        if one.error:
+            return _fail_cases(running, [one], _unreadable(one))
     if running.client.is_startable:
         return _start(running, running.client.delete_others())
     match follow_client(running.client):
@@ -130,14 +135,28 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     run, result = client.run, client.run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
     stored = None if result is None else result.status
-    status = stored or ResultStatus()
-    recorded = {(trial.warmup, trial.trial) for trial in status.trials}
-    for attempt, trials in merge_trials(client, case, lambda trial: trial.key not in recorded):
-        status = aggregate.add_trials(spec, status, trials, attempt)
+    measurement = Measurement(run.result_name(case), case, spec, block.trials, stored, stored or ResultStatus())
+    try:
+        return _with_printed_trials(client, measurement)
+    except Exception as error:  # whatever a client prints, its benchmark continues
+        return replace(measurement, error=f"{type(error).__name__}: {error}"[:_MAXIMUM_ERROR])
+
+
+def _with_printed_trials(client: Client, one: Measurement) -> Measurement:
+    status, recorded = one.status, {(trial.warmup, trial.trial) for trial in one.status.trials}
+    for attempt, trials in merge_trials(client, one.case, lambda trial: trial.key not in recorded):
+        status = aggregate.add_trials(one.spec, status, trials, attempt)
     traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
-    found = merge_trials(client, case, lambda trial: trial.key in traced)
-    lines = tuple(line for _, trials in found for line in trials)
-    return Measurement(run.result_name(case), case, spec, block.trials, stored, status, lines)
+    found = merge_trials(client, one.case, lambda trial: trial.key in traced)
+    return replace(one, status=status, traced=tuple(line for _, trials in found for line in trials))
+
+
+def _unreadable(one: Measurement) -> Problem:
+    message = (
+        f"The trials that the client printed cannot be recorded ({one.error}). What was recorded before is kept. "
+        "Install the client image and the operator from the same release."
+    )
+    return Problem(reasons.CLIENT_UNREADABLE, message)
 
 
 def _schedule(running: RunningBlock) -> tuple[ScheduledTrial, ...]:
@@ -170,12 +189,20 @@ def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
     if blamed:
         return _fail_cases(running, blamed, problem)
     retriable = problem.transient or problem.case != 0
-    most = _MAXIMUM_ATTEMPTS + len(running.block.cases) - len(running.due)
-    if client_exit.job.timed_out or not retriable or client.attempts >= most:
+    if client_exit.job.timed_out or not retriable or _attempts_used_up(running, problem):
         return _fail_cases(running, left, problem)
     cases = describe_cases(*(one.case for one in left))
     message = f"{cases}: {problem.message} A new client continues with trial {_schedule(running)[0].trial}."
     return _start(running, _stop_rest(client), Event(problem.reason, message, warning=True))
+
+
+def _attempts_used_up(running: RunningBlock, problem: Problem) -> bool:
+    """Whether no other client may start. After one whose log was too large, another one continues if that one has
+    measured anything."""
+    newest = max(aggregate.newest_attempt(one.status.trials, one.trials) for one in running.due)
+    if problem.reason == reasons.CLIENT_UNREADABLE and newest == running.client.attempts:
+        return False
+    return running.client.attempts >= _MAXIMUM_ATTEMPTS + len(running.block.cases) - len(running.due)
 
 
 def _stop_rest(client: Client) -> tuple[Action, ...]:

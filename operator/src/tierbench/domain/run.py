@@ -99,8 +99,9 @@ class Run:
     def blocks(self) -> tuple[Block, ...]:
         """All blocks in order, once nodes are chosen. A round of refinement starts with the servers that the previous
         round has left up."""
-        before = self.refinement * self.passes
-        return plan_blocks(self.cases, self.server_groups, self.spec.order, self.spec.repetitions, self.passes, before)
+        before, spec = self.refinement * self.passes, self.spec
+        trials = (spec.repetitions, self.passes, before, spec.warmup)
+        return plan_blocks(self.cases, self.server_groups, spec.order, *trials)
 
     @property
     def passes(self) -> int:

@@ -8,6 +8,7 @@ from typing import Final
 from pydantic import ValidationError
 
 from tierbench.api.measurements import Failure
+from tierbench.api.model import without_controls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.quantity import parse_quantity
 from tierbench.api.result import NodeFacts
@@ -269,7 +270,7 @@ def _container_problem(container: Raw) -> Problem | None:
 
 def _last_line(log: str) -> str:
     lines = log.strip().splitlines()
-    return lines[-1][:_MAXIMUM_LINE] if lines else ""
+    return without_controls(lines[-1][:_MAXIMUM_LINE]) if lines else ""
 
 
 def _out_of_memory(containers: Sequence[Raw]) -> Problem | None:

@@ -13,15 +13,23 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from tierbench.api.contract import CONTRACT_VERSION, ClientSample, Distributions, Histogram, Outcome, Seal, TrialLine
+from tierbench.api.contract import (
+    CONTRACT_VERSION,
+    MAXIMUM_OUTPUT_BYTES,
+    MAXIMUM_TRIALS,
+    ClientSample,
+    Distributions,
+    Histogram,
+    Outcome,
+    Seal,
+    TrialLine,
+)
 from tierbench.api.result import MAXIMUM_TRACE_BYTES, TraceStatus, TrialTrace
 from tierbench.kinds.registry import kinds
 from tierbench.stats.distributions import merge_buckets
 
 MAXIMUM_LINE_BYTES: Final = 1 << 20
 """Longer lines are skipped."""
-MAXIMUM_OUTPUT_BYTES: Final = 8 << 20
-"""The rest of a longer output is not read."""
 _MAXIMUM_PROBLEMS: Final = 8
 _INTEGER_BITS: Final = 63
 
@@ -52,7 +60,7 @@ class Output:
     """The output of a client: each trial once, in the order of arrival, and how many trials have begun.
 
     `lines` is the number of Trial lines as they were printed, `sha256` their digest. `problems` lists what could not be
-    parsed.
+    parsed. The rest of an output that is `full` was not read.
     """
 
     printed: tuple[PrintedTrial, ...] = ()
@@ -60,6 +68,7 @@ class Output:
     begun: int = 0
     lines: int = 0
     sha256: str = hashlib.sha256().hexdigest()
+    full: bool = False
 
     @property
     def trials(self) -> tuple[TrialLine, ...]:
@@ -80,25 +89,21 @@ class OutputParser:
     _size: int = 0
     _rest: bytes = b""
     _overlong: bool = False
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the rest of the log is not read."""
-        return self._size > MAXIMUM_OUTPUT_BYTES
+    is_full: bool = False
+    """Whether the rest of the log is not read: it is too large, or has more trials than any client is given."""
 
     @property
     def output(self) -> Output:
         """The output so far."""
         values, problems = tuple(self._printed.values()), tuple(self._problems)
-        return Output(values, problems, self._begun, self._lines, self._digest.hexdigest())
+        return Output(values, problems, self._begun, self._lines, self._digest.hexdigest(), self.is_full)
 
     def feed(self, piece: bytes) -> bool:
-        """Parses the next piece. Returns whether it completed a line of the contract."""
-        before = self._begun + self._lines
+        """Parses the next piece. Returns whether the output has changed."""
+        before = (self._begun, self._lines, self.is_full)
         room = MAXIMUM_OUTPUT_BYTES - self._size
         self._size += len(piece)
-        if len(piece) > room >= 0:
-            self._add_problem(f"it is larger than {MAXIMUM_OUTPUT_BYTES >> 20} MiB; the rest was not read")
+        self.is_full = self.is_full or len(piece) > room
         *ended, last = piece[: max(room, 0)].split(b"\n")
         for line in ended:
             whole, overlong = self._rest + line, self._overlong
@@ -111,7 +116,7 @@ class OutputParser:
         self._rest += last
         if len(self._rest) > MAXIMUM_LINE_BYTES:
             self._rest, self._overlong = b"", True
-        return self._begun + self._lines > before
+        return (self._begun, self._lines, self.is_full) != before
 
     def _parse_line(self, line: bytes) -> None:
         body = _parse_object(line)
@@ -131,8 +136,16 @@ class OutputParser:
         except (ValidationError, RecursionError) as error:
             self._add_problem(f"line {self._number}: {_first_problem(error)}")
         else:
-            key = (trial.case, trial.warmup, trial.trial)
-            self._printed.setdefault(key, PrintedTrial(*key, bool(trial.traces), zlib.compress(line)))
+            self._keep(trial, line)
+
+    def _keep(self, trial: TrialLine, line: bytes) -> None:
+        key = (trial.case, trial.warmup, trial.trial)
+        if key in self._printed:
+            return
+        if len(self._printed) == MAXIMUM_TRIALS:
+            self.is_full = True
+            return
+        self._printed[key] = PrintedTrial(*key, bool(trial.traces), zlib.compress(line))
 
     def _add_problem(self, message: str) -> None:
         if len(self._problems) < _MAXIMUM_PROBLEMS:

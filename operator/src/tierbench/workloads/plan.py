@@ -7,6 +7,7 @@ from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, ClientPlacement
+from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.api.model import IMAGE, OWN_IMAGE
 from tierbench.api.run_policy import Order, OrderType, trials_of_passes
 
@@ -119,10 +120,6 @@ def _levels(factors: Sequence[Factor]) -> Iterator[dict[str, str]]:
         yield dict(zip(names, levels, strict=True))
 
 
-MOST_TRIALS: Final = 160
-"""The maximum number of trials of a block. With more, its log would exceed what a kubelet keeps and the operator
-reads."""
-
 ServerGroup = tuple[ServerPlacement, ...]
 """Servers that are up at the same time, each on a node of its own."""
 
@@ -157,15 +154,16 @@ def plan_blocks(
     repetitions: int,
     passes: int,
     before: int = 0,
+    warmup: int = 0,
 ) -> tuple[Block, ...]:
     """Returns the blocks of a run in order.
 
     In each pass, the blocks of one server group follow each other, so that each server is deployed once. Every other
     pass, including those `before`, takes the server groups backwards (ABBA), so that a steady drift affects all servers
-    alike.
+    alike. The cases of a block are as many as one client can print the trials of.
     """
     by_pass = trials_of_passes(repetitions, passes)
-    most = max(MOST_TRIALS // len(by_pass[0]), 1)
+    most = max(MAXIMUM_TRIALS // (len(by_pass[0]) + warmup), 1)
     grouped = [(servers, _alike(servers, cases, most)) for servers in server_groups]
     if order.type is OrderType.RANDOM:
         random = Random(order.seed)  # noqa: S311 (an order, not a secret)
