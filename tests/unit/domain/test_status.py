@@ -1,13 +1,7 @@
 """Conditions as they are written, and the reasons that troubleshooting explains."""
 
-import re
-from pathlib import Path
-
 from tests.unit.domain.world import START, benchmark
-from tierbench.domain import reasons
 from tierbench.domain.status import ConditionUpdate, set_conditions
-
-DOCS = Path(__file__).parents[3] / "docs"
 
 
 def test_a_message_longer_than_the_api_allows_is_cut() -> None:
@@ -23,9 +17,3 @@ def test_a_status_of_none_is_unknown() -> None:
         benchmark(), [ConditionUpdate("Regressed", None, "NotComparable", "Other nodes.")], START
     )
     assert written.status == "Unknown"
-
-
-def test_troubleshooting_names_every_reason_and_condition() -> None:
-    words = set(re.findall(r"[A-Z][A-Za-z]+", (DOCS / "how-to/troubleshoot.md").read_text()))
-    known = {value for name, value in vars(reasons).items() if name.isupper()}
-    assert known - words == set()

@@ -1,115 +1,210 @@
-"""The condition types, and the reasons of conditions, events and failed cases."""
+"""The condition types, and the reasons of conditions, events and failed cases.
+
+The reference of conditions and reasons is generated from this module: a comment begins a section and says where its
+reasons appear. The text below a name has the meaning as its first sentence, and then what to do.
+"""
 
 from typing import Final
 
 from tierbench.results import quantities
 
+# Conditions of benchmarks
 SCHEDULED: Final = "Scheduled"
+"""The nodes of the run are chosen. While it is False, the benchmark waits for nodes, then its cases fail."""
 QUEUED: Final = "Queued"
+"""The benchmark waits for nodes or for a limit. The message names what it waits for."""
 SERVER_READY: Final = "ServerReady"
+"""A server of the run is ready. While it is False, the message names the pod and what it waits for."""
 SUSPENDED: Final = "Suspended"
+"""`spec.runPolicy.suspend` stops the benchmark. It continues when you set the field to false."""
 COMPLETE: Final = "Complete"
+"""The last run has ended, and at least one case was measured."""
 FAILED: Final = "Failed"
+"""The last run measured no case, or could not begin. Remove the cause, then run `kubectl tierbench rerun NAME`."""
 RECURRING: Final = "Recurring"
+"""The schedule starts the next run. While it is False, correct `spec.runPolicy.schedule` or `timeZone`."""
 PASSED: Final = "Passed"
+"""Every case of the last run met `spec.runPolicy.constraints`. Only benchmarks with constraints have it."""
 REGRESSED: Final = "Regressed"
+"""The last run is shown to be worse than earlier runs. The message names the cases."""
 NETWORK_MEASURED: Final = "NetworkMeasured"
+"""The preflight has measured the network between the nodes. Only benchmarks with a preflight have it."""
 DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
+"""The CustomResourceDefinitions are older than the operator, so runs wait. Upgrade them."""
 
-# Nodes
+# Nodes: condition Scheduled, failed cases, events
 NODES_CHOSEN: Final = "NodesChosen"
+"""The run has nodes for its servers and clients."""
 NODE_CLASS_NOT_FOUND: Final = "NodeClassNotFound"
+"""The spec names a node class that does not exist. Create it, or name one of `kubectl get nodeclasses`."""
 NO_SUCH_NODE: Final = "NoSuchNode"
+"""No node has the labels of the node class. Label a node, or change the selector of the class."""
 NO_READY_NODE: Final = "NoReadyNode"
+"""The nodes of the class are not Ready, or are cordoned. `kubectl get nodes` shows their state."""
 TOO_FEW_NODES: Final = "TooFewNodes"
+"""The class has fewer nodes than the servers or the clients need. Add nodes, or ask for fewer."""
 NO_SEPARATE_CLIENT_NODE: Final = "NoSeparateClientNode"
+"""The client class has no node except the server's. Add a node to the class, or set `colocation: Allowed`."""
 NO_SHARED_NODE: Final = "NoSharedNode"
+"""With `colocation: Required`, the client class must contain the server's node. Change the class or `colocation`."""
 NODE_NOT_READY: Final = "NodeNotReady"
+"""A node stopped being Ready during the run. `kubectl describe node` shows why. Then start another run."""
 
-# The administrator's policy
+# Policy: condition Failed, failed cases
 REFUSED_BY_POLICY: Final = "RefusedByPolicy"
-
-# Images
+"""The administrator's policy forbids what the spec asks for. Change the field that the message names, or ask the
+administrator to change `policy`."""
 IMAGE_NOT_LISTED: Final = "ImageNotListed"
+"""The spec names an image that the chart does not list. Name one that the message lists, or have it added."""
 
-# Leases of nodes
+# Queue: condition Queued
 NODES_BUSY: Final = "NodesBusy"
+"""Another benchmark measures on the nodes. Wait: `kubectl -n tierbench-leases get leases` lists the nodes in use."""
 NODES_HELD: Final = "NodesHeld"
+"""The benchmark has reserved its nodes."""
 OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
+"""An older benchmark waits for the same nodes. Wait."""
 
-# The administrator's limits
+# Limits: condition Queued, failed cases, events
 TOO_MANY_CASES: Final = "TooManyCases"
+"""The spec has more cases than `limits.cases`. Use fewer levels, or split the benchmark."""
 TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
+"""As many benchmarks of the namespace hold nodes as `limits.benchmarksAtOnce` allows. Wait, or have it raised."""
 TOO_MANY_BYTES: Final = "TooManyBytes"
+"""The results of the benchmark take `limits.resultBytes`. Lower `runPolicy.history`."""
 HELD_TOO_LONG: Final = "HeldTooLong"
+"""The run has held its nodes for `limits.leaseSeconds`. Make it shorter, or have the limit raised."""
 HISTORY_LIMITED: Final = "HistoryLimited"
+"""`runPolicy.history` is above `limits.history`, so older runs are deleted. Lower it, or have the limit raised."""
 STORAGE_FULL: Final = "StorageFull"
+"""All results together take `limits.storedBytes`. Delete old runs: the message names the largest, and the command."""
 
-# Pods
+# Pods and images: condition ServerReady, failed cases
 UNSCHEDULABLE: Final = "Unschedulable"
+"""The scheduler found no place for a pod on its node. The message is the scheduler's: CPU, memory, taints or
+volumes."""
 IMAGE_PULL_FAILED: Final = "ImagePullFailed"
+"""The node cannot pull an image. Provide the image that the message names for the node's architecture."""
 CONTAINER_REFUSED: Final = "ContainerRefused"
+"""The kubelet cannot create a container. The message is the kubelet's: a Secret, a mount or a user id."""
 PREPARATION_FAILED: Final = "PreparationFailed"
+"""The files could not be written on the node. `kubectl logs POD --container prepare` shows why."""
 CRASH_LOOP: Final = "CrashLoop"
+"""A server ends repeatedly. The message ends with what it wrote last; `kubectl logs POD --previous` shows more."""
 OUT_OF_MEMORY: Final = "OutOfMemory"
+"""A container exceeded its memory. Raise `resources.limits.memory`, or leave the class out."""
 POD_FAILED: Final = "PodFailed"
+"""A pod was evicted, or its node failed. The message is the kubelet's."""
 REFUSED: Final = "RefusedByApiServer"
-FOREIGN_OBJECT: Final = "ForeignObject"
-UNREADABLE: Final = "Unreadable"
-INTERNAL: Final = "InternalError"
+"""A quota, a Pod Security label or an admission policy refuses an object. The message is the API server's. For a
+quota, set `resources`."""
 STARTING: Final = "Starting"
+"""The server's pod starts. Wait until `timeouts.serverReadySeconds` are over."""
 READY: Final = "Ready"
+"""The server is ready."""
 SERVER_NOT_READY: Final = "ServerNotReady"
+"""The server did not become ready in time. Read `kubectl logs POD`. On a slow node raise
+`timeouts.serverReadySeconds`."""
 
-# Strimzi
+# Strimzi: condition ServerReady, failed cases
 STRIMZI_NOT_FOUND: Final = "StrimziNotFound"
+"""The cluster does not know `kafka.strimzi.io`. Install Strimzi."""
 STRIMZI_TOO_OLD: Final = "StrimziTooOld"
+"""Strimzi has no KafkaNodePool in v1 or v1beta2. Upgrade it to 0.48 or newer."""
 STRIMZI_NOT_WATCHING: Final = "StrimziNotWatching"
+"""Strimzi gave its objects no status in time. Let it watch the namespace, and check that it runs."""
 STRIMZI_REFUSED: Final = "StrimziRefused"
+"""Strimzi reports an error. Fix what the message names."""
 NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
+"""Strimzi has no image for the node's architecture. Leave the class out."""
 
-# Clients
+# Clients: failed cases, events
 CLIENT_LOST: Final = "ClientLost"
+"""A client's pod was deleted or evicted, or its node failed. Another pod continues. If that fails too, see its
+events."""
 CLIENT_UNREADABLE: Final = "ClientUnreadable"
+"""Client and operator are of different versions, or the client's log is too large. Use images of one version. After a
+log that is too large, another client measures what is missing."""
 CLIENT_FAILED: Final = "ClientFailed"
+"""A client ended before its last trial. Another pod continues. If that fails too, read its log."""
 TIMED_OUT: Final = quantities.TIMED_OUT
+"""A trial or a client took longer than `timeouts` allows. If the node is only slow, raise `timeouts.trialSeconds`."""
 LOGS_UNREACHABLE: Final = "LogsUnreachable"
+"""The API server cannot read the log of a client's pod. If `kubectl logs POD` fails too, open port 10250 from the API
+server to the node."""
 RESULT_REFUSED: Final = "ResultRefused"
+"""The API server rejects the results of the run. Remove the policy or webhook that the message names, then run
+`kubectl tierbench rerun NAME`."""
 
-# Versions
+# Versions: condition DefinitionsDiffer, events
 DEFINITIONS_OLDER: Final = "DefinitionsOlder"
+"""The CustomResourceDefinitions are older than the operator. Upgrade them: `kubectl apply --server-side
+--force-conflicts -f crds`."""
 DEFINITIONS_ALIKE: Final = "DefinitionsAlike"
+"""The CustomResourceDefinitions match the operator."""
+UNREADABLE: Final = "Unreadable"
+"""Another version of tierbench has written the object, so it is left alone. Run that version, or delete the object."""
 STATUS_REFUSED: Final = "StatusRefused"
+"""The API server rejects the status of the benchmark. Remove the policy or webhook that the message names."""
 ANSWER_REFUSED: Final = "AnswerRefused"
+"""The API server rejects the answer of the advice. Remove the policy or webhook that the message names."""
 TRACE_REFUSED: Final = "TraceRefused"
+"""The API server rejects a trace, and the result is kept without it. Remove the policy or webhook that the message
+names."""
 
-# Runs
+# Runs: conditions Complete, Failed and Suspended, events
 RUNNING: Final = "Running"
+"""The run is in progress."""
 RUN_STARTED: Final = "RunStarted"
+"""A run has begun. The message names its nodes."""
 CASE_MEASURED: Final = "CaseMeasured"
+"""A case was measured. The message has its mean."""
 CASE_FAILED: Final = "CaseFailed"
+"""A case failed. The message has the reason, which is in another section of this page."""
 REFINED: Final = "Refined"
+"""The run added levels around a crossover."""
 ALL_CASES_MEASURED: Final = "AllCasesMeasured"
+"""Every case of the run was measured."""
 SOME_CASES_FAILED: Final = "SomeCasesFailed"
+"""Some cases of the run failed. `kubectl get results` shows their reasons."""
 NO_CASE_MEASURED: Final = "NoCaseMeasured"
+"""Every case of the run failed. `kubectl get results` shows the reasons."""
 BY_REQUEST: Final = "ByRequest"
+"""`spec.runPolicy.suspend` is true. `kubectl tierbench resume NAME` sets it to false."""
 NOT_SUSPENDED: Final = "NotSuspended"
-
-# The preflight
+"""`spec.runPolicy.suspend` is false."""
 ALL_PAIRS_MEASURED: Final = "AllPairsMeasured"
+"""The preflight has measured the network between all pairs of nodes."""
 
-# Schedules, constraints and comparison with earlier runs
+# Schedules, constraints, comparisons: conditions Recurring, Passed and Regressed, events
 NEXT_RUN_PLANNED: Final = "NextRunPlanned"
+"""The message has the time of the next run."""
 UNUSABLE_SCHEDULE: Final = "UnusableSchedule"
+"""`spec.runPolicy.schedule` is no valid cron schedule, or names no date. Correct it as the message says."""
 UNKNOWN_TIME_ZONE: Final = "UnknownTimeZone"
+"""`spec.runPolicy.timeZone` is not known. Use a name of the tz database, such as `Europe/Berlin`."""
 CONSTRAINTS_MET: Final = "ConstraintsMet"
+"""Every case meets the constraints."""
 CONSTRAINTS_BROKEN: Final = "ConstraintsBroken"
+"""At least one case does not meet a constraint. The message names the first ones."""
 CONSTRAINTS_UNKNOWN: Final = "ConstraintsUnknown"
+"""For at least one case it is not known whether it meets a constraint. The message says what is missing."""
 NO_EARLIER_RUN: Final = "NoEarlierRun"
+"""There is no earlier run to compare with."""
 BASELINE_NOT_FOUND: Final = "BaselineNotFound"
+"""`spec.runPolicy.baselineRun` names a run whose results do not exist. Name another one."""
 WORSE_THAN_BEFORE: Final = "WorseThanBefore"
+"""At least one case is shown to be worse than before."""
 NOT_WORSE: Final = "NotWorse"
+"""No case is shown to be worse than before."""
 NOT_COMPARABLE: Final = "NotComparable"
+"""The earlier run measured other nodes or settings. The message says what differs."""
 
-# Advices
+# Other: events
 BEST_CHANGED: Final = "BestChanged"
+"""An advice has another best alternative than before, or none."""
+FOREIGN_OBJECT: Final = "ForeignObject"
+"""An object has the name or the labels of one that the benchmark needs, and belongs to something else. Delete or
+rename the object that the message names."""
+INTERNAL: Final = "InternalError"
+"""A fault of tierbench, which tries again. Report it with the operator's log."""

@@ -17,6 +17,7 @@ from tierbench.generate.chart import (
     values_schema_json,
     values_yaml,
 )
+from tierbench.generate.conditions import conditions_reference
 from tierbench.generate.dashboards import dashboards
 from tierbench.generate.reference import dashboards_reference, kind_reference, values_reference
 from tierbench.generate.schemas import contract_schema, crd_yaml
@@ -40,6 +41,7 @@ def generated_files() -> dict[str, str]:
         **templates,
         **references,
         f"{_REFERENCE}/command-line.md": resolve_name(_COMMAND_LINE)(),
+        f"{_REFERENCE}/conditions.md": conditions_reference(),
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_checked.tpl": checked_template(),

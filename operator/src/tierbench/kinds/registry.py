@@ -174,6 +174,15 @@ class Report:
 
 
 @dataclass(frozen=True)
+class Reasons:
+    """The meanings of reasons by name: of failed cases, and of the notes `invalid` and `facts` of results."""
+
+    failures: Mapping[str, str] = field(default_factory=dict)
+    invalid: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Probe:
     """How a kind measures the network between two nodes before the first case of another kind."""
 
@@ -209,6 +218,7 @@ class BenchmarkKind:
     factors: Mapping[str, FactorTraits] = field(default_factory=dict)
     images: Mapping[str, Image] = field(default_factory=dict)
     """Images by their names in the chart values."""
+    reasons: Reasons = field(default_factory=Reasons)
     dashboard: str = ""
     providers: Mapping[str, Provider] = field(default_factory=dict)
     """Further providers of servers, by the provider of a placement."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.broker import measures, metrics, report, strimzi_lifecycle
+from tierbench.kinds.broker import measures, metrics, reasons, report, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
@@ -72,5 +72,6 @@ KIND: Final = BenchmarkKind(
     exports={"perftool": report.perftool_json, "perftool-tsv": report.perftool_tsv},
     permissions=strimzi_lifecycle.PERMISSIONS,
     providers={KafkaProvider.STRIMZI: strimzi_lifecycle.StrimziProvider()},
+    reasons=reasons.REASONS,
     dashboard="tierbench.kinds.broker.dashboard",
 )

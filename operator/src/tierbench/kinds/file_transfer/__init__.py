@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.file_transfer import measures, metrics, report
+from tierbench.kinds.file_transfer import measures, metrics, reasons, report
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.file_transfer.workload import FileTransfer
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
@@ -49,5 +49,6 @@ KIND: Final = BenchmarkKind(
         "warmup": 1,
         "repetitions": 3,
     },
+    reasons=reasons.REASONS,
     dashboard="tierbench.kinds.file_transfer.dashboard",
 )

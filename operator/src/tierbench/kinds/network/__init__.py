@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.network import measures, metrics, report
+from tierbench.kinds.network import measures, metrics, reasons, report
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.network.workload import PROBE, NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
@@ -43,6 +43,7 @@ KIND: Final = BenchmarkKind(
         ),
     },
     images={"network": Image("iperf3 and ping, servers and clients.")},
+    reasons=reasons.REASONS,
     dashboard="tierbench.kinds.network.dashboard",
     probe=PROBE,
 )

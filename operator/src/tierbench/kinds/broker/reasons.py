@@ -1,0 +1,42 @@
+"""The reasons that only brokers have, for the reference.
+
+The first sentence of a text is the meaning, the others say what to do.
+"""
+
+from typing import Final
+
+from tierbench.kinds.registry import Reasons
+
+REASONS: Final = Reasons(
+    failures={
+        "BrokerUnreachable": "No first message arrived within `readySeconds`. Check the address, the port and network "
+        "policies.",
+        "CertificateExpired": "The broker's certificate is not valid now. Renew it, and check the clock of the node.",
+        "CertificateUnknown": "Another CA signed the broker's certificate, or it has another name. Fix `ca.crt`.",
+        "CredentialsRefused": "The broker refuses the user or the password. Fix the Secret.",
+        "LowerQosGranted": "The broker grants a lower QoS than requested. Choose another `delivery`.",
+        "MessagesUnusable": "The ConfigMap of your messages is missing or empty, or a message has less than 9 bytes. "
+        "Fix it, and run again.",
+        "NotAuthorized": "The user may not use the topic. Fix the access rules of the broker.",
+        "NothingAcknowledged": "The load ran, and the broker acknowledged no message. Read its log, and check what "
+        "its user may write.",
+        "NothingDelivered": "The load ran, and no message came back. Read the broker's log.",
+        "PayloadNotDelivered": "A small message arrives, and one of this size does not. Raise the broker's limit, or "
+        "use smaller sizes.",
+        "TlsVersionRefused": "The broker does not allow the version of TLS. Choose another `tls`.",
+        "TopicRefused": "Kafka refuses that many partitions. Check the broker's policies.",
+        "Unconfirmed": "The connection broke off or the broker did not answer, so it is not known what it received. "
+        "Read its log, and run again.",
+    },
+    invalid={
+        "AcknowledgedLost": "The broker acknowledged messages and lost them. Check whether it restarted.",
+        "MessagesLost": "Messages were lost, and the times are those of messages that arrived.",
+    },
+    facts={
+        "BehindPace": "Messages were sent late or not at all, because broker or subscribers were slower than the "
+        "pacing.",
+        "BrokerSaturated": "The broker or its node used all its CPU, which limited the numbers.",
+        "Duplicated": "Messages were received twice.",
+        "NotSteady": "Round trips reached no steady state, so no message was left out of them. Make the load longer.",
+    },
+)

@@ -1,0 +1,40 @@
+"""The reasons that only file transfers have, for the reference.
+
+The first sentence of a text is the meaning, the others say what to do.
+"""
+
+from typing import Final
+
+from tierbench.kinds.registry import Reasons
+
+REASONS: Final = Reasons(
+    failures={
+        "AttemptsExhausted": "A download used all `retry.attempts`. The message has the last cause: check the network "
+        "and the server's log.",
+        "CacheStateFailed": "The agent could not bring a file into the requested cache state. The message has the "
+        "error.",
+        "CertificateRefused": "The client does not trust the server's certificate. Check that no one replaced the "
+        "Secret of the benchmark.",
+        "FileNotFound": "The file is not in the server's folder. Check that nothing deletes files from `storage`.",
+        "ForeignFile": "A file that tierbench did not create is in its folder. Delete it, or choose another "
+        "`storage.hostPath.path`.",
+        "InsufficientStorage": "The node's disk has too little room for the files. Use smaller sizes, free space, or "
+        "choose another `storage`.",
+        "InvalidURL": "Client and operator are of different versions. Use images of one version.",
+        "NoDigest": "The server offers no SHA-256 of the file. Read the log of the preparation.",
+        "NotFound": "The server does not have the file. Read the log of the preparation.",
+        "RequestRefused": "The server refuses the request. The message has the HTTP status.",
+        "TLSFailed": "The TLS handshake with the server failed. The message has the error: read the server's log.",
+        "UserNotNamed": "`storage.hostPath` needs a user id, and `workloads.user` is null. Choose another `storage`, "
+        "or set the value of the chart.",
+        "WrongLength": "The file on the server has another size. Check that nothing changes files in `storage`.",
+    },
+    invalid={
+        "CacheNotCold": "The file was still in the page cache, although `cacheState` is Cold. Look for other readers.",
+        "CacheNotWarm": "The file was not in the page cache, although memory could hold it. Look for other load.",
+    },
+    facts={
+        "CacheCannotHold": "The file is larger than the page cache of the server's node, so it cannot be warm.",
+        "IOBound": "Most of the file came from the disk, and the node waited for it.",
+    },
+)
