@@ -1,6 +1,12 @@
 """Benchmarks as the API server gives them, at the stages of a run."""
 
+import threading
+from collections.abc import Callable
 from typing import Any
+
+from tests.unit.apiserver.server import ApiServer
+from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
 
 Raw = dict[str, Any]
 
@@ -33,3 +39,15 @@ def condition(kind: str, status: str, reason: str, message: str) -> Raw:
         "lastTransitionTime": "2026-05-04T09:00:00Z",
         "observedGeneration": 1,
     }
+
+
+def meanwhile(act: Callable[[], None]) -> threading.Thread:
+    thread = threading.Thread(target=act)
+    thread.start()
+    return thread
+
+
+def put_result(store: ApiServer, result: BenchmarkResult) -> None:
+    raw, benchmark = result.to_json(), result.spec.benchmark
+    labels = {LABEL_KIND: benchmark.kind, LABEL_BENCHMARK: benchmark.name}
+    store.put(RESULTS, {**raw, "metadata": {**raw["metadata"], "labels": labels}})

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.apiserver.client import serve_in_thread
 from tests.unit.apiserver.server import ApiServer
-from tests.unit.cli.benchmarks import benchmark
+from tests.unit.cli.benchmarks import benchmark, condition, meanwhile, put_result
 from tests.unit.report.published import measured
 from tierbench.api.result import RESULTS
 from tierbench.cli.main import main
@@ -47,6 +47,41 @@ def test_each_rerun_requests_another_run(server: tuple[ApiServer, str], capsys: 
     assert "Run 2 of file-transfer starts: see `kubectl tierbench watch" in capsys.readouterr().out
     assert main(["rerun", "ftb/file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert policy(store)["rerun"] > first
+
+
+def test_rerun_watches_the_run_that_it_requests(server: tuple[ApiServer, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.put(FTB, ended())
+
+    def operator() -> None:
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
+        raw = ended()
+        raw["spec"]["runPolicy"] = policy(store)
+        raw["status"]["run"] |= {"number": 2, "rerun": policy(store)["rerun"]}
+        for case, node_class in enumerate(("cloud", "jetson"), start=1):
+            put_result(store, measured(node_class, "1Mi", [(1.0, 0)], case, run=2))
+        store.put(FTB, raw)
+
+    thread = meanwhile(operator)
+    assert main(["rerun", "file-transfer", "--watch", "--timeout", "1m30s", "--kubeconfig", kubeconfig]) == 0
+    thread.join()
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "Run 2 of file-transfer starts"
+    assert lines[-1].startswith("Complete: 2 of 2 cases measured.")
+
+
+def test_resume_watches_the_run_that_continues(server: tuple[ApiServer, str], capsys: Capture) -> None:
+    store, kubeconfig = server
+    store.put(FTB, suspended(True))
+
+    def operator() -> None:
+        store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
+        store.put(FTB, benchmark("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2 cases.")]))
+
+    thread = meanwhile(operator)
+    assert main(["resume", "file-transfer", "-w", "--timeout", "60", "--kubeconfig", kubeconfig]) == 1
+    thread.join()
+    assert "NoCaseMeasured" in capsys.readouterr().out
 
 
 def test_current_run_ends_before_the_requested_one(server: tuple[ApiServer, str], capsys: Capture) -> None:

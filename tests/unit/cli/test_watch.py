@@ -1,8 +1,7 @@
 """`watch`, and reading, against an API server that lists, watches and fails."""
 
 import gc
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import aclosing
 from pathlib import Path
 
@@ -10,9 +9,8 @@ import pytest
 
 from tests.unit.apiserver.client import serve_in_thread
 from tests.unit.apiserver.server import ApiServer
-from tests.unit.cli.benchmarks import benchmark, condition, current
+from tests.unit.cli.benchmarks import benchmark, condition, current, meanwhile, put_result
 from tests.unit.report.published import measured, published
-from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.cli import watch
 from tierbench.cli.cluster import ANNOTATION, connect
 from tierbench.cli.command import UserError
@@ -21,7 +19,6 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.client import ApiError
 from tierbench.kube.informer import InitialListSynced, WatchEvent
 from tierbench.kube.meta import CLUSTER_ROLES
-from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
 
 Capture = pytest.CaptureFixture[str]
 FTB = FileTransferBenchmark.KIND.resource
@@ -36,18 +33,6 @@ def server(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[tuple[A
     records = [*caplog.get_records("call"), *caplog.records]
     left = [record.getMessage() for record in records if record.name == "asyncio"]
     assert not left, "tasks or connections outlive their command"
-
-
-def meanwhile(act: Callable[[], None]) -> threading.Thread:
-    thread = threading.Thread(target=act)
-    thread.start()
-    return thread
-
-
-def put_result(store: ApiServer, result: BenchmarkResult) -> None:
-    raw, benchmark = result.to_json(), result.spec.benchmark
-    labels = {LABEL_KIND: benchmark.kind, LABEL_BENCHMARK: benchmark.name}
-    store.put(RESULTS, {**raw, "metadata": {**raw["metadata"], "labels": labels}})
 
 
 def put_results(store: ApiServer) -> None:

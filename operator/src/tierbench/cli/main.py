@@ -70,8 +70,8 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "possible.",
         {
             "Measure again": "rerun files",
-            "Name the kind": "rerun brokerbenchmark/telemetry",
-            "Measure again in another cluster": "rerun files --context edge -n team-a",
+            "Measure again, and watch the run for an hour and a half at most": "rerun files --watch --timeout 1h30m",
+            "Name the kind, and the cluster": "rerun brokerbenchmark/telemetry --context edge",
         },
     ),
     "suspend": Command(
@@ -89,7 +89,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Resume a suspended benchmark with its next trial. Exit code 0: resumed, 2: not possible.",
         {
             "Resume a benchmark": "resume files",
-            "Name the kind": "resume ftb/files",
+            "Resume a benchmark, and watch it": "resume ftb/files --watch",
             "Resume a benchmark of another namespace": "resume files -n team-a",
         },
     ),

@@ -12,31 +12,34 @@ from tierbench.cli.cluster import Cluster
 from tierbench.cli.command import ExitCode, UserError, run_number, run_with_cluster
 from tierbench.cli.objects import parse_reference
 from tierbench.cli.output import objects_as
+from tierbench.cli.watch import add_timeout, watch
 from tierbench.results.units import join_words
 
 
 def add_rerun(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `rerun`."""
     parser.set_defaults(run=rerun)
-    parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
+    _add_name(parser)
+    _add_watch(parser)
 
 
 def add_suspend(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `suspend`."""
-    add_rerun(parser)
     parser.set_defaults(run=suspend)
+    _add_name(parser)
 
 
 def add_resume(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `resume`."""
-    add_rerun(parser)
     parser.set_defaults(run=resume)
+    _add_name(parser)
+    _add_watch(parser)
 
 
 def add_delete_run(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `delete-run`."""
-    add_rerun(parser)
     parser.set_defaults(run=delete_run)
+    _add_name(parser)
     parser.add_argument("number", nargs="+", type=run_number, metavar="RUN", help="the number of a run")
     parser.add_argument("-y", "--yes", action="store_true", help="delete without a question")
     parser.add_argument(
@@ -44,8 +47,22 @@ def add_delete_run(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_name(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
+
+
+def _add_watch(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-w",
+        "--watch",
+        action="store_true",
+        help="show the progress until the run ends, with the exit codes of `watch`",
+    )
+    add_timeout(parser)
+
+
 def rerun(options: argparse.Namespace) -> ExitCode:
-    """Requests a new run.
+    """Requests a new run, and watches it if asked to.
 
     Raises:
         UserError: there is no such benchmark, it is suspended, or you may not change it.
@@ -57,8 +74,9 @@ def rerun(options: argparse.Namespace) -> ExitCode:
     _set_policy(options, benchmark, rerun=datetime.now(UTC).isoformat(timespec="milliseconds"))
     number = 1 if status.run is None else status.run.number + 1
     after = "" if status.run is None or status.run.completion_time else f" when run {status.run.number} has ended"
-    print(f"Run {number} of {name} starts{after}: see `kubectl tierbench watch {_reference(benchmark)}`")
-    return ExitCode.ANSWER
+    see = "" if options.watch else f": see `kubectl tierbench watch {_reference(benchmark)}`"
+    print(f"Run {number} of {name} starts{after}{see}", flush=True)
+    return watch(options) if options.watch else ExitCode.ANSWER
 
 
 def suspend(options: argparse.Namespace) -> ExitCode:
@@ -76,7 +94,8 @@ def resume(options: argparse.Namespace) -> ExitCode:
     Raises:
         UserError: there is no such benchmark, or you may not change it.
     """
-    return _set_suspend(options, False, "resumed")
+    resumed = _set_suspend(options, False, "resumed")
+    return watch(options) if options.watch else resumed
 
 
 def _set_suspend(options: argparse.Namespace, value: bool, done: str) -> ExitCode:
@@ -84,7 +103,7 @@ def _set_suspend(options: argparse.Namespace, value: bool, done: str) -> ExitCod
     changes = benchmark.spec.run_policy.suspend is not value
     if changes:
         _set_policy(options, benchmark, suspend=value)
-    print(f"{_resource(benchmark)} {done}{'' if changes else ' (no change)'}")
+    print(f"{_resource(benchmark)} {done}{'' if changes else ' (no change)'}", flush=True)
     return ExitCode.ANSWER
 
 

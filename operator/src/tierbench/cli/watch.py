@@ -25,8 +25,13 @@ def add_watch(parser: argparse.ArgumentParser) -> None:
     """Adds the arguments of `watch`."""
     parser.set_defaults(run=watch)
     parser.add_argument("name", metavar="[KIND/]NAME", help="the benchmark")
+    add_timeout(parser)
+
+
+def add_timeout(parser: argparse.ArgumentParser) -> None:
+    """Adds the argument that limits the time of watching."""
     parser.add_argument(
-        "--timeout", type=parse_duration, metavar="DURATION", help="stop after this time, as in 90s, 10m or 1h30m"
+        "--timeout", type=parse_duration, metavar="DURATION", help="stop watching after this time, as in 90s or 1h30m"
     )
 
 
