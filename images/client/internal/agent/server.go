@@ -20,7 +20,11 @@ import (
 	"tierbench.io/client/internal/tcptrace"
 )
 
-const mostBytes = 64 << 10 // of a request
+const (
+	mostBytes   = 64 << 10         // of a request
+	untilAsked  = 15 * time.Second // from a connection to its request, and its token
+	betweenAsks = 2 * time.Minute
+)
 
 // Options of an agent.
 type Options struct {
@@ -48,12 +52,13 @@ type trial struct {
 
 // Agent answers a client's begin and end of each trial.
 type Agent struct {
-	options  Options
-	root     *os.Root
-	disk     device
-	mutex    sync.Mutex
-	current  *trial
-	barriers barriers
+	options   Options
+	root      *os.Root
+	disk      device
+	mutex     sync.Mutex
+	current   *trial
+	barriers  barriers
+	strangers strangers
 }
 
 // New opens the directory, if there is one.
@@ -88,7 +93,10 @@ func (a *Agent) Serve(ctx context.Context) error {
 
 // server takes of anybody, before a token is asked for, no more than of its clients.
 func (a *Agent) server() *http.Server {
-	return &http.Server{Handler: a.Handler(), TLSConfig: a.options.TLS, ReadHeaderTimeout: time.Minute, MaxHeaderBytes: mostBytes}
+	return &http.Server{
+		Handler: a.Handler(), TLSConfig: a.options.TLS, ReadTimeout: untilAsked, IdleTimeout: betweenAsks, MaxHeaderBytes: mostBytes,
+		ConnState: a.strangers.follow, ConnContext: withConnection,
+	}
 }
 
 // Handler is the agent's HTTP interface.
@@ -109,6 +117,7 @@ func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
 			refuse(writer, http.StatusUnauthorized, "TokenRefused", "the agent's token is another one: is it from this benchmark's Secret?")
 			return
 		}
+		a.strangers.introduce(request)
 		next(writer, request)
 	}
 }

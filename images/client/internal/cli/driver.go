@@ -59,13 +59,13 @@ func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 	if strings.HasPrefix(address.Scheme, kafkaScheme) {
 		return f.kafka(address.Host, config, username, password, refused, messageBytes), nil
 	}
-	return f.mqtt(address.Host, config, username, password, refused), nil
+	return f.mqtt(address.Host, config, username, password, refused, messageBytes), nil
 }
 
-func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused egress.Networks) broker.Driver {
+func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused egress.Networks, messageBytes int) broker.Driver {
 	return &mqtt.Driver{
 		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Timeout: f.deliveryTimeout(), Gathers: f.tuning == broker.Heavy, Refused: refused,
+		Timeout: f.deliveryTimeout(), Gathers: f.tuning == broker.Heavy, Refused: refused, MessageBytes: messageBytes,
 	}
 }
 

@@ -72,8 +72,9 @@ func startKafka(t *testing.T, more ...string) *kafkaBroker {
 	write(t, filepath.Join(made.folder, "key"), "0123456789abcdef")
 	config := fmt.Sprintf(kafkaConfig, made.folder, porttest.Free(t), made.port, made.tlsPort, made.openPort) + strings.Join(more, "\n")
 	write(t, filepath.Join(made.folder, "server.properties"), config)
+	write(t, filepath.Join(made.folder, "account"), "SCRAM-SHA-512=[name=user,password=right]")
 	format := made.java(t, "kafka.tools.StorageTool", "format", "--cluster-id=dGllcmJlbmNoLWthZmthMQ",
-		"--config="+made.folder+"/server.properties", "--add-scram=SCRAM-SHA-512=[name=user,password=right]")
+		"--config="+made.folder+"/server.properties", "--add-scram", "@"+made.folder+"/account")
 	if output, err := format.CombinedOutput(); err != nil {
 		t.Fatalf("format: %v %s", err, output)
 	}

@@ -3,7 +3,10 @@
 // contract.schema.json next to go.mod is generated from the operator's models, and the tests hold these types against it.
 package contract
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // Version of the contract.
 const Version = 1
@@ -25,12 +28,24 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
 
-// cut bounds what servers and proxies put into a message to what the contract allows.
+// cut bounds what servers and proxies put into a message to what the contract allows, without control characters. As JSON it
+// takes at most twice as much: a kubelet keeps 4096 bytes of a seal.
 func (f *Failure) cut() *Failure {
-	if f == nil || len(f.Message) <= messageBytes {
-		return f
+	if f == nil {
+		return nil
 	}
-	return &Failure{f.Reason, strings.ToValidUTF8(f.Message[:messageBytes], "") + "…", f.Case}
+	message := strings.Map(printable, f.Message)
+	if len(message) > messageBytes {
+		message = strings.ToValidUTF8(message[:messageBytes], "") + "…"
+	}
+	return &Failure{f.Reason, message, f.Case}
+}
+
+func printable(letter rune) rune {
+	if unicode.IsControl(letter) || letter == '\u2028' || letter == '\u2029' {
+		return ' '
+	}
+	return letter
 }
 
 // TrialStarted is printed when a trial begins.
@@ -62,6 +77,7 @@ type Trial struct {
 	Distributions       *Distributions `json:"distributions,omitempty"`
 	PairShares          *PairShares    `json:"pairShares,omitempty"`
 	Traces              []Trace        `json:"traces,omitempty"`
+	TracesLeftOut       bool           `json:"tracesLeftOut,omitempty"`
 }
 
 // PairShares is what each pair had, in their order.

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -27,17 +28,25 @@ type Reporter interface {
 	Ended(trial Trial) error
 }
 
+// The operator reads 8 MiB of a log, and keeps traces of 256 KiB of a case. Traces must not take the room of trials.
+const (
+	caseTraceBytes = 256 << 10
+	allTraceBytes  = 4 << 20
+)
+
 // Printer writes the lines of the contract, one write a line, and the seal that goes with them.
 type Printer struct {
-	mutex  sync.Mutex
-	out    io.Writer
-	digest hash.Hash
-	trials int
+	mutex      sync.Mutex
+	out        io.Writer
+	digest     hash.Hash
+	trials     int
+	traceBytes map[int]int // by case
+	allTraces  int
 }
 
 // NewPrinter writes lines to out.
 func NewPrinter(out io.Writer) *Printer {
-	return &Printer{out: out, digest: sha256.New()}
+	return &Printer{out: out, digest: sha256.New(), traceBytes: map[int]int{}}
 }
 
 // Of prints the trials of a case.
@@ -62,6 +71,9 @@ func (p printedCase) Ended(trial Trial) error {
 	trial.Contract, trial.Record, trial.Case, trial.Failure = Version, "Trial", p.number, trial.Failure.cut()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
+	if !p.take(p.number, trial.Traces) {
+		trial.Traces, trial.TracesLeftOut = nil, true
+	}
 	line, err := p.write(trial)
 	if err != nil {
 		return err
@@ -71,14 +83,36 @@ func (p printedCase) Ended(trial Trial) error {
 	return nil
 }
 
+// take counts the traces of a trial if there is room for all of them.
+func (p *Printer) take(number int, traces []Trace) bool {
+	size := 0
+	for _, trace := range traces {
+		size += len(trace.Data)
+	}
+	if p.traceBytes[number]+size > caseTraceBytes || p.allTraces+size > allTraceBytes {
+		return false
+	}
+	p.traceBytes[number] += size
+	p.allTraces += size
+	return true
+}
+
 func (p *Printer) write(record any) ([]byte, error) {
-	line, err := json.Marshal(record)
+	line, err := encode(record)
 	if err != nil {
 		return nil, err
 	}
-	line = append(line, '\n')
 	_, err = p.out.Write(line)
 	return line, err
+}
+
+// encode is a line of JSON, without escapes that only HTML needs.
+func encode(record any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(record)
+	return line.Bytes(), err
 }
 
 // Seal is the termination message for what was printed so far.
@@ -108,7 +142,7 @@ func WriteTermination(path string, message any) error {
 		}
 		path = terminationLog
 	}
-	body, err := json.Marshal(message)
+	body, err := encode(message)
 	if err != nil {
 		return err
 	}

@@ -78,3 +78,65 @@ func TestSealWithoutTrials(t *testing.T) {
 		t.Errorf("%+v", sealed)
 	}
 }
+
+func TestSealIsAsLongAsAKubeletKeeps(t *testing.T) {
+	for _, letter := range []string{"<", "\"", "\x1b", "\x00", "ü", "\u2028", "\xff", "😀"} {
+		log := filepath.Join(t.TempDir(), "log")
+		failure := &contract.Failure{Reason: "Interrupted", Message: strings.Repeat(letter, 5000)}
+		if err := contract.WriteTermination(log, contract.NewPrinter(&writes{}).Seal(failure)); err != nil {
+			t.Fatal(err)
+		}
+		seal, err := os.ReadFile(log)
+		if err != nil || len(seal) > 4096 {
+			t.Errorf("%q: %d bytes, %v", letter, len(seal), err)
+		}
+		contracttest.Check(t, nil, seal)
+	}
+}
+
+func TestMessagesHaveNoControlCharacters(t *testing.T) {
+	sealed := contract.NewPrinter(&writes{}).Seal(&contract.Failure{Reason: "Refused", Message: "a\x1b[2J\r\nb\u009bc\u2028d"})
+	if sealed.Failure.Message != "a [2J  b c d" {
+		t.Errorf("%q", sealed.Failure.Message)
+	}
+}
+
+func traced(number, size int) contract.Trial {
+	trial := full()
+	trial.Trial, trial.Failure, trial.Outcome = number, nil, contract.Completed
+	trial.Traces = []contract.Trace{{Side: contract.ClientSide, Data: strings.Repeat("x", size/2)}, {Side: contract.ServerSide, Data: strings.Repeat("y", size/2)}}
+	return trial
+}
+
+// TestTracesLeaveRoomForTrials as there is of a log: of a case no more are printed than the operator keeps.
+func TestTracesLeaveRoomForTrials(t *testing.T) {
+	for _, cases := range []int{1, 2, 60} {
+		out := &writes{}
+		printer := contract.NewPrinter(out)
+		for number := 1; number <= 160/cases; number++ {
+			for one := range cases {
+				if err := printer.Of(one + 1).Ended(traced(number, 60_000)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if most := min(cases*256<<10, 4<<20) + 160*2000; out.Len() > most || out.Len() < most/2 {
+			t.Errorf("%d cases: %d bytes of %d", cases, out.Len(), most)
+		}
+		seal, err := json.Marshal(printer.Seal(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials, _ := contracttest.Check(t, out.Bytes(), seal)
+		traces, leftOut := 0, 0
+		for _, trial := range trials {
+			traces += len(trial.Traces) / 2
+			if trial.TracesLeftOut {
+				leftOut++
+			}
+		}
+		if traces+leftOut != len(trials) || traces != min(4*cases, 4<<20/60_000) {
+			t.Errorf("%d cases: %d trials, %d with traces, %d without", cases, len(trials), traces, leftOut)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package mqtt
 
 import (
 	"bufio"
+	"fmt"
 	"net"
 	"runtime"
 	"sync"
@@ -15,6 +16,7 @@ const (
 	readBuffer = 64 << 10
 	mostQueued = 1 << 20 // bytes that wait to be written before a writer has to wait, too
 	lastWrite  = time.Second
+	envelope   = 64 << 10 // bytes of a packet next to its message: topic, properties, and what codec and cipher add
 )
 
 // conn reads in large pieces, and if it gathers, writes at once what several callers have given it meanwhile.
@@ -23,6 +25,7 @@ type conn struct {
 	gathers bool
 	tcp     *net.TCPConn
 	reader  *bufio.Reader
+	framing framing
 	closed  func(tcpinfo.Counters)
 
 	mutex  sync.Mutex
@@ -34,11 +37,44 @@ type conn struct {
 	done   chan struct{} // everything was written
 }
 
-// newConn wraps a connection. It calls closed with its counters when it ends.
-func newConn(over *transport.Conn, gathers bool, closed func(tcpinfo.Counters)) *conn {
+// framing follows the packets that a connection reads: a type, the length of the rest with seven bits a byte, the rest.
+type framing struct {
+	most   int // bytes that a packet may have
+	left   int // of the rest
+	length int
+	shift  int
+	typed  bool
+}
+
+// follow takes what was read, of which Paho asks for the first bytes of a packet one by one. It is an error if a packet is
+// longer than any of a message, before Paho makes room for it.
+func (f *framing) follow(read []byte) error {
+	if f.left > 0 {
+		f.left -= len(read)
+		return nil
+	}
+	for _, next := range read {
+		if !f.typed {
+			f.typed, f.length, f.shift = true, 0, 0
+			continue
+		}
+		f.length |= int(next&0x7f) << f.shift
+		f.shift += 7
+		if f.length > f.most {
+			return fmt.Errorf("the broker announces a packet of %d bytes or more, and the largest may have %d", f.length, f.most)
+		}
+		if f.typed = next&0x80 != 0; !f.typed {
+			f.left = f.length
+		}
+	}
+	return nil
+}
+
+// newConn wraps a connection, for messages of so many bytes at most. It calls closed with its counters when it ends.
+func newConn(over *transport.Conn, gathers bool, messageBytes int, closed func(tcpinfo.Counters)) *conn {
 	made := &conn{
 		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
-		done: make(chan struct{}),
+		framing: framing{most: messageBytes + envelope}, done: make(chan struct{}),
 	}
 	made.work, made.room = sync.NewCond(&made.mutex), sync.NewCond(&made.mutex)
 	if gathers {
@@ -49,7 +85,19 @@ func newConn(over *transport.Conn, gathers bool, closed func(tcpinfo.Counters)) 
 	return made
 }
 
+// Read ends a connection whose packet is too long.
 func (c *conn) Read(into []byte) (int, error) {
+	number, err := c.read(into)
+	if err != nil {
+		return number, err
+	}
+	if err := c.framing.follow(into[:number]); err != nil {
+		return 0, err
+	}
+	return number, nil
+}
+
+func (c *conn) read(into []byte) (int, error) {
 	if c.gathers || c.reader.Buffered() > 0 {
 		return c.reader.Read(into)
 	}

@@ -39,6 +39,7 @@ type Driver struct {
 	QoS                byte
 	Timeout            time.Duration // for a write to the socket
 	Refused            egress.Networks
+	MessageBytes       int  // of the largest message
 	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
 }
 
@@ -148,7 +149,7 @@ func (c *connection) open() (*conn, error) {
 		c.statistics.Transport = broker.Transport{Local: made.TCP.LocalAddr(), Congestion: made.Congestion(), Cipher: made.Cipher}
 	}
 	c.mutex.Unlock()
-	return newConn(made, c.driver.Gathers, c.closed), nil
+	return newConn(made, c.driver.Gathers, c.driver.MessageBytes, c.closed), nil
 }
 
 func (c *connection) closed(counters tcpinfo.Counters) {

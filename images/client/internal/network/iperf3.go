@@ -82,7 +82,7 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 
 func iperf3Arguments(options *Options) []string {
 	arguments := []string{
-		"--client", options.Host, "--port", strconv.Itoa(int(options.Port)), "--json",
+		"--client", options.Host, "--port", strconv.Itoa(int(options.Port)), "--json", "--interval", "0",
 		"--time", strconv.FormatInt(int64(options.Duration.Seconds()), 10),
 		"--parallel", strconv.Itoa(options.Streams),
 		"--connect-timeout", strconv.FormatInt(connecting.Milliseconds(), 10),

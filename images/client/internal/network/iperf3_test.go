@@ -151,3 +151,11 @@ func TestIperf3HasAThreadPerStreamSince316(t *testing.T) {
 		t.Error("a limit is neither the program's nor the computer's")
 	}
 }
+
+// TestReportDoesNotGrowWithTheLoad as it does with an entry for each stream and second: a small device has no memory for that.
+func TestReportDoesNotGrowWithTheLoad(t *testing.T) {
+	arguments := iperf3Arguments(&Options{Host: "h", Port: 1, Protocol: TCP, Direction: Both, Streams: 128, Duration: time.Hour})
+	if place := slices.Index(arguments, "--interval"); place < 0 || arguments[place+1] != "0" {
+		t.Errorf("%q", arguments)
+	}
+}

@@ -11,6 +11,7 @@ from .contract import FailureError
 from .envelope import KEY_BYTES, parse_compression
 from .options import Barrier, Load, Message, Options, Pacing, Target
 from .payload import CONTENTS
+from .pool import POOL_BYTES
 from .reach import parse as parse_networks
 from .reach import resolve
 from .series import Series, Turn
@@ -236,6 +237,7 @@ def _target(flags: argparse.Namespace) -> Target:
         _tls(flags, address.hostname),
         _secret(flags.username_file),
         _secret(flags.password_file),
+        POOL_BYTES if flags.content_folder is not None else flags.size,
     )
 
 

@@ -31,6 +31,19 @@ _RECONNECT_SECONDS: Final = 1
 _FORGET_SECONDS: Final = 1.0
 _KEEPALIVE_SECONDS: Final = 60
 _BAD_CREDENTIALS: Final = (0x86, 0x87)  # bad user name or password, not authorized
+_ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
+
+
+class _Client(Client):
+    """A client that takes in no packet longer than the largest message needs."""
+
+    most_bytes = _ENVELOPE_BYTES
+
+    def _sock_recv(self, bufsize: int) -> bytes:
+        """Paho asks for the whole rest of a packet at once, as long as the broker says that it is."""
+        if bufsize > self.most_bytes:
+            raise ConnectionError(f"the broker announces a packet of {bufsize} bytes")
+        return super()._sock_recv(bufsize)
 
 
 class Connection:
@@ -68,7 +81,8 @@ class Connection:
             self._client.on_publish = lambda _client, _data, identifier, *_: on_published(identifier)
 
     def _make_client(self, clean: bool) -> Client:
-        client = Client(CallbackAPIVersion.VERSION2, self._client_id, clean_session=clean)
+        client = _Client(CallbackAPIVersion.VERSION2, self._client_id, clean_session=clean)
+        client.most_bytes = self._target.message_bytes + _ENVELOPE_BYTES
         client.max_inflight_messages_set(0)  # the window is the publisher's own
         client.reconnect_delay_set(_RECONNECT_SECONDS, _RECONNECT_SECONDS)
         client.connect_timeout = _CONNECT_SECONDS

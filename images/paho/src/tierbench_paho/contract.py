@@ -3,6 +3,7 @@
 import hashlib
 import json
 import platform
+import re
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ COMPLETED: Final = "Completed"
 FAILED: Final = "Failed"
 
 _CONTRACT: Final = 1
-_MESSAGE_CHARACTERS: Final = 1000  # the contract allows 1024
+_MESSAGE_BYTES: Final = 1000  # the contract allows 1024 characters, and a kubelet keeps 4096 bytes of a seal
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TERMINATION_LOG: Final = Path("/dev/termination-log")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
 
@@ -37,10 +39,9 @@ class FailureError(Exception):
         self.case = 0
 
     def to_json(self) -> Json:
-        """As the contract writes it."""
-        message = self.message
-        if len(message) > _MESSAGE_CHARACTERS:
-            message = message[:_MESSAGE_CHARACTERS] + "…"
+        """As the contract writes it: bounded, without control characters."""
+        encoded = _CONTROL.sub(" ", self.message).encode(errors="replace")
+        message = encoded[:_MESSAGE_BYTES].decode(errors="ignore") + "…" * (len(encoded) > _MESSAGE_BYTES)
         return {"reason": self.reason, "message": message, **({"case": self.case} if self.case else {})}
 
 
@@ -82,10 +83,14 @@ class Printer:
         return {**sealed, **ended, "engine": engine}
 
     def _write(self, record: Json) -> bytes:
-        line = json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+        line = _encode(record) + b"\n"
         self._out.write(line)
         self._out.flush()
         return line
+
+
+def _encode(record: Json) -> bytes:
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 @contextmanager
@@ -104,4 +109,4 @@ def write_termination(path: Path | None, message: Json) -> None:
     if path is None and _TERMINATION_LOG.exists():
         path = _TERMINATION_LOG
     if path is not None:
-        path.write_text(json.dumps(message))
+        path.write_bytes(_encode(message))

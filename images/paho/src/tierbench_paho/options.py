@@ -17,6 +17,7 @@ class Target:
     tls: Context | None
     username: str | None
     password: str | None
+    message_bytes: int  # of the largest message
 
 
 @dataclass(frozen=True)

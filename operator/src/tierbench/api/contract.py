@@ -243,6 +243,9 @@ class TrialLine(TrialFields):
     distributions: Distributions = Field(default=Distributions(), description="Distributions within the trial.")
     pair_shares: PairShares | None = Field(default=None, description="Broker: the messages of each pair.")
     traces: tuple[Trace, ...] = Field(default=(), max_length=32, description="TCP over time, if it was traced.")
+    traces_left_out: bool = Field(
+        default=False, description="Whether traces of the trial are left out. They would take the room of trials."
+    )
 
 
 class TrialStartedLine(Model):

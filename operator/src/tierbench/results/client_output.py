@@ -145,7 +145,7 @@ class OutputParser:
         if len(self._printed) == MAXIMUM_TRIALS:
             self.is_full = True
             return
-        self._printed[key] = PrintedTrial(*key, bool(trial.traces), zlib.compress(line))
+        self._printed[key] = PrintedTrial(*key, bool(trial.traces) or trial.traces_left_out, zlib.compress(line))
 
     def _add_problem(self, message: str) -> None:
         if len(self._problems) < _MAXIMUM_PROBLEMS:
@@ -299,10 +299,10 @@ def select_traces(lines: Iterable[TrialLine]) -> TraceStatus:
     kept: list[TrialTrace] = []
     size = trials = left_out = 0
     for line in sorted(lines, key=lambda line: (not line.warmup, line.trial)):
-        if not line.traces:
+        if not line.traces and not line.traces_left_out:
             continue
         needed = sum(len(trace.data) for trace in line.traces)
-        if size + needed > MAXIMUM_TRACE_BYTES:
+        if line.traces_left_out or size + needed > MAXIMUM_TRACE_BYTES:
             left_out += 1
             continue
         size, trials = size + needed, trials + 1

@@ -94,7 +94,7 @@ def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) ->
 
 def test_everybody_from_outside_needs_the_account() -> None:
     """What listens beyond loopback asks for it; with TLS or without."""
-    files, pod = server(workload(brokers=[KAFKA], tls=["None", "TLSv1.3"]))
+    files, _ = server(workload(brokers=[KAFKA], tls=["None", "TLSv1.3"]))
     given = properties(files)
     protocols = dict(item.split(":") for item in given["listener.security.protocol.map"].split(","))
     open_ones = [item.split("://") for item in given["listeners"].split(",") if "127.0.0.1" not in item]
@@ -102,8 +102,16 @@ def test_everybody_from_outside_needs_the_account() -> None:
         ("SASL_PLAINTEXT", ":9092"),
         ("SASL_SSL", ":9093"),
     ]
-    (account,) = pod["initContainers"][0]["env"]
-    assert account["valueFrom"]["secretKeyRef"] == {"name": "bb-demo-r1-s1-uid-1", "key": "kafka-account"}
+
+
+def test_the_account_is_in_no_argument_or_variable() -> None:
+    """Anybody on the node can read arguments."""
+    _, pod = server(workload(brokers=[KAFKA]))
+    (form,) = pod["initContainers"]
+    assert "env" not in form
+    assert form["command"][-2:] == ["--add-scram", "@/credentials/kafka-account"]
+    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == "credentials")
+    assert volume["secret"]["items"] == [{"key": "kafka-account", "path": "kafka-account"}]
 
 
 def test_without_tls_there_is_no_second_listener() -> None:

@@ -19,6 +19,7 @@ BATCH_SIZE: Final = "batchSize"
 _INTERNAL_PORT: Final = 9094
 _CONTROLLER_PORT: Final = 9095
 _CLUSTER_ID: Final = "dGllcmJlbmNoLWthZmthMQ"
+_ACCOUNT: Final = "kafka-account"
 _MEBIBYTE: Final = 2**20
 _LEAST_HEAP: Final = 128 * _MEBIBYTE
 _MOST_HEAP: Final = 1024 * _MEBIBYTE
@@ -166,16 +167,18 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerIns
         ports=PORTS,
         files={"server.properties": _properties(kafka, spec, instance.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
-        before=(_format(instance.attached, properties),),
+        before=(_format(properties),),
         volumes=(_TMP,),
-        credentials=TLS_CERTIFICATE if tls else (),
+        credentials=(_ACCOUNT, *(TLS_CERTIFICATE if tls else ())),
     )
 
 
-def _format(secret: str, properties: str) -> dict[str, Any]:
-    words = ["--ignore-formatted", "--cluster-id", _CLUSTER_ID, "--config", properties, "--add-scram", "$(ACCOUNT)"]
+def _format(properties: str) -> dict[str, Any]:
+    """Returns the init container that formats the storage. It reads the account from a file, because anybody on the
+    node can read arguments."""
+    account = f"@{CREDENTIALS}/{_ACCOUNT}"
+    words = ["--ignore-formatted", "--cluster-id", _CLUSTER_ID, "--config", properties, "--add-scram", account]
     return {
         "name": "format",
         "command": ["java", "-Xmx64m", "-XX:+UseSerialGC", *_JAVA[-3:], "kafka.tools.StorageTool", "format", *words],
-        "env": [{"name": "ACCOUNT", "valueFrom": {"secretKeyRef": {"name": secret, "key": "kafka-account"}}}],
     }

@@ -234,6 +234,7 @@ def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence
         update={
             "network": merge_networks(lines),
             "traces": merge_traces(lines),
+            "traces_left_out": any(line.traces_left_out for line in lines if line is not None),
             "outcome": Outcome.COMPLETED if failure is None else Outcome.FAILED,
             "failure": failure,
         }

@@ -1,0 +1,59 @@
+package mqtt
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"testing"
+	"testing/iotest"
+
+	"github.com/eclipse/paho.mqtt.golang/packets"
+)
+
+// reading is a conn that reads from a stream.
+func reading(stream io.Reader, messageBytes int) *conn {
+	return &conn{gathers: true, reader: bufio.NewReader(stream), framing: framing{most: messageBytes}}
+}
+
+func published(t *testing.T, size int) []byte {
+	t.Helper()
+	packet := packets.NewControlPacket(packets.Publish).(*packets.PublishPacket)
+	packet.TopicName, packet.Payload = "topic", make([]byte, size)
+	var written bytes.Buffer
+	if err := packet.Write(&written); err != nil {
+		t.Fatal(err)
+	}
+	return written.Bytes()
+}
+
+func TestPacketsAreFollowedHoweverTheyArrive(t *testing.T) {
+	stream := bytes.Join([][]byte{published(t, 0), {0xd0, 0}, published(t, 1), published(t, 200), published(t, 70_000), {0xd0, 0}}, nil)
+	for name, from := range map[string]io.Reader{
+		"whole":        bytes.NewReader(stream),
+		"byte by byte": iotest.OneByteReader(bytes.NewReader(stream)),
+		"in halves":    iotest.HalfReader(bytes.NewReader(stream)),
+	} {
+		reader := reading(from, 70_100)
+		for number := range 6 {
+			if _, err := packets.ReadPacket(reader); err != nil {
+				t.Fatalf("%s: packet %d: %v", name, number, err)
+			}
+		}
+		if _, err := packets.ReadPacket(reader); err != io.EOF {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestTooLongPacketIsRefusedBeforeItIsRead(t *testing.T) {
+	announced := []byte{0x30, 0xff, 0xff, 0xff, 0x7f} // 256 MiB
+	one := []byte{0xd0, 1, 0}                         // a rest of one byte
+	reader := reading(bytes.NewReader(append(one, announced...)), 1000)
+	if _, err := packets.ReadPacket(reader); err != nil {
+		t.Fatal(err)
+	}
+	_, err := packets.ReadPacket(reader)
+	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
+		t.Errorf("it is taken in: %v", err)
+	}
+}
