@@ -109,9 +109,11 @@ def test_the_account_is_in_no_argument_or_variable() -> None:
     _, pod = server(workload(brokers=[KAFKA]))
     (form,) = pod["initContainers"]
     assert "env" not in form
-    assert form["command"][-2:] == ["--add-scram", "@/credentials/kafka-account"]
-    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == "credentials")
+    assert form["command"][-2:] == ["--add-scram", "@/account/kafka-account"]
+    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == "account")
     assert volume["secret"]["items"] == [{"key": "kafka-account", "path": "kafka-account"}]
+    mounts = {container["name"]: container["volumeMounts"] for container in (form, *pod["containers"])}
+    assert [name for name, found in mounts.items() if any(m["name"] == "account" for m in found)] == ["format"]
 
 
 def test_without_tls_there_is_no_second_listener() -> None:

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from tierbench.api.quantity import format_size, parse_size
-from tierbench.kinds.broker.server import CONFIGURATION, DATA, BrokerServer, share, storage_size
+from tierbench.kinds.broker.server import ACCOUNT_FOLDER, CONFIGURATION, DATA, BrokerServer, share, storage_size
 from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.plan import Factor
@@ -169,14 +169,15 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerIns
         requests={"cpu": "50m", "memory": "128Mi"},
         before=(_format(properties),),
         volumes=(_TMP,),
-        credentials=(_ACCOUNT, *(TLS_CERTIFICATE if tls else ())),
+        credentials=TLS_CERTIFICATE if tls else (),
+        account=_ACCOUNT,
     )
 
 
 def _format(properties: str) -> dict[str, Any]:
     """Returns the init container that formats the storage. It reads the account from a file, because anybody on the
     node can read arguments."""
-    account = f"@{CREDENTIALS}/{_ACCOUNT}"
+    account = f"@{ACCOUNT_FOLDER}/{_ACCOUNT}"
     words = ["--ignore-formatted", "--cluster-id", _CLUSTER_ID, "--config", properties, "--add-scram", account]
     return {
         "name": "format",

@@ -1,6 +1,6 @@
 """The pod of a broker that tierbench deploys, and Mosquitto."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +18,7 @@ from tierbench.workloads.pods import (
     credentials_mounts,
     credentials_volumes,
     measured_resources,
+    secret_volume,
     sidecar_resources,
 )
 from tierbench.workloads.workload import Images, Manifest, NodeSize, Owner, ServerInstance, server_labels
@@ -34,6 +35,8 @@ _MOUNTS: Final = (
     {"name": "config", "mountPath": CONFIGURATION, "readOnly": True},
     {"name": "data", "mountPath": DATA},
 )
+ACCOUNT_FOLDER: Final = "/account"
+_ACCOUNT_MOUNT: Final = {"name": "account", "mountPath": ACCOUNT_FOLDER, "readOnly": True}
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
 PASSWORDS_KEY: Final = "mosquitto-passwords"
 PASSWORDS_FILE: Final = f"/{PASSWORDS_KEY}"
@@ -59,6 +62,8 @@ class BrokerServer:
     """Further paths that it writes to."""
     credentials: tuple[str, ...] = ()
     """Keys of its Secret that it reads."""
+    account: str = ""
+    """The key of its Secret that init containers read in ACCOUNT_FOLDER."""
     plain_credentials: Mapping[str, str] = field(default_factory=dict)
     """Paths by key of credentials that must be plain files. In the mount of a Secret, all files are symbolic links."""
 
@@ -115,11 +120,15 @@ def broker_manifests(
             volumes=[
                 {"name": "config", "configMap": {"name": instance.attached}},
                 *credentials_volumes(instance, broker.credentials),
+                *([secret_volume("account", instance, (broker.account,))] if broker.account else []),
                 {"name": "data", "emptyDir": {"sizeLimit": format_size(storage_size(instance.size))}},
                 *({"name": _volume(path), "emptyDir": {"sizeLimit": _SCRATCH}} for path in broker.volumes),
             ],
             before=[
-                {**_restricted(images, broker, container), "resources": sidecar_resources(resources, broker.requests)}
+                {
+                    **_restricted(images, broker, container, [_ACCOUNT_MOUNT] if broker.account else []),
+                    "resources": sidecar_resources(resources, broker.requests),
+                }
                 for container in broker.before
             ],
             share_processes=True,
@@ -127,13 +136,13 @@ def broker_manifests(
     )
 
 
-def _restricted(images: Images, broker: BrokerServer, container: Manifest) -> Manifest:
+def _restricted(images: Images, broker: BrokerServer, container: Manifest, mounts: Sequence[Manifest] = ()) -> Manifest:
     return {
         **container,
         **images.pulled(broker.image),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "securityContext": RESTRICTED,
-        "volumeMounts": list(broker.mounts),
+        "volumeMounts": [*broker.mounts, *mounts],
     }
 
 
