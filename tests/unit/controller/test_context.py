@@ -1,13 +1,8 @@
-"""Caches of the objects of benchmarks, the workqueue and the admission queue."""
+"""Caches of the objects of benchmarks, and the workqueue."""
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
-
-from tierbench.controller.context import AdmissionQueue, ObjectCaches, RunResults, WorkQueue
-from tierbench.domain.decision import QueueBlocker
-from tierbench.domain.results import BenchmarkKey as Key
+from tierbench.controller.context import ObjectCaches, RunResults, WorkQueue
 from tierbench.domain.results import ResultMetadata
 from tierbench.kube.meta import CONFIG_MAPS, PODS
 
@@ -50,55 +45,6 @@ def test_only_results_of_followed_runs_are_cached() -> None:
     results.unfollow(KEY)
     assert results.by_index(KEY) == ()
     assert not results.observe(item(4, "three", spec={"run": 3}))
-
-
-def test_oldest_benchmark_that_waits_for_a_node_is_first() -> None:
-    queue = AdmissionQueue()
-    assert queue.enqueue(B, "2026-01-02T00:00:00Z", ["n1", "n2"]) == (B,)
-    assert queue.enqueue(A, "2026-01-01T00:00:00Z", ["n2"]) == (A, B), "it comes before one that waits already"
-    assert queue.enqueue(C, "2026-01-03T00:00:00Z", ["n3"]) == (C,)
-    assert queue.enqueue(C, "2026-01-03T00:00:00Z", ["n3"]) == ()
-    assert queue.blocker(A) is None
-    assert queue.blocker(B) == QueueBlocker("ns/a", frozenset({"n2"}))
-    assert queue.blocker(C) is None
-    assert set(queue.heads()) == {A, B, C}
-    assert queue.remove(A) == (B,)
-    assert queue.remove(A) == ()
-    assert queue.blocker(B) is None
-    assert len(queue) == 2
-
-
-KEYS = st.sampled_from([("FileTransferBenchmark", "ns", name) for name in "abcdefgh"])
-WANTED = st.sets(st.sampled_from(["n1", "n2", "n3"]), min_size=1)
-
-
-@given(st.lists(st.tuples(KEYS, st.integers(1, 9), st.none() | WANTED)))
-def test_benchmark_is_returned_when_its_blocker_changes(steps: list[tuple[Key, int, set[str] | None]]) -> None:
-    """So no queued benchmark has to poll."""
-    queue, waiting, known = AdmissionQueue(), dict[Key, tuple[str, Key, set[str]]](), dict[Key, str | None]()
-    for key, day, wanted in steps:
-        if wanted is None:
-            waiting.pop(key, None)
-            added = queue.remove(key)
-        else:
-            waiting[key] = (f"2026-01-0{day}", key, wanted)
-            added = queue.enqueue(key, f"2026-01-0{day}", wanted)
-        known |= {one: _before(waiting, one) for one in added}
-        known = {one: who for one, who in known.items() if one in waiting}
-        assert known == {one: _before(waiting, one) for one in waiting}
-        assert known == {one: None if (ahead := queue.blocker(one)) is None else ahead.benchmark for one in waiting}
-        heads = {one for one in waiting if any(_first(waiting, item) == one for item in waiting[one][2])}
-        assert set(queue.heads()) == heads
-
-
-def _before(waiting: dict[Key, tuple[str, Key, set[str]]], key: Key) -> str | None:
-    mine = waiting.get(key)
-    older = [place[:2] for place in waiting.values() if mine and place[:2] < mine[:2] and place[2] & mine[2]]
-    return "/".join(max(older)[1][1:]) if older else None
-
-
-def _first(waiting: dict[Key, tuple[str, Key, set[str]]], item: str) -> Key:
-    return min(place[:2] for place in waiting.values() if item in place[2])[1]
 
 
 def test_workqueue_adds_one_benchmark_or_all() -> None:

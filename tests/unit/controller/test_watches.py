@@ -10,10 +10,11 @@ from yarl import URL
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tests.unit.controller.operator import context_of
-from tests.unit.domain.world import KIND, raw_result
+from tests.unit.domain.world import KIND, START, raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.handlers import handled, reflected
+from tierbench.domain.queueing import Wait
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.meta import PODS
@@ -66,7 +67,7 @@ async def test_deleted_result_adds_queued_benchmarks_when_storage_was_full(full:
     informer = next(each for each in reflected(context, Advisor(context)) if each.resource == RESULTS)
     queued = (KIND, "a", "queued")
     event = context.workqueue.event(queued)
-    context.queue.enqueue(queued, "", ["node"])
+    context.queue.enqueue(queued, Wait(START, frozenset({"node"})))
     for name in ("one", "two"):
         informer.handler(raw_result(name, "files", 1), deleted=False)
     assert context.storage_full == full

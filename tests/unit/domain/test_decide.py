@@ -2,17 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left
-from tests.unit.domain.world import START, World, benchmark, broker_benchmark, node, seal
+from tests.unit.domain.world import OWNER, START, World, benchmark, broker_benchmark, node, seal
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide
-from tierbench.domain.decision import FailedRequest, QueueBlocker
+from tierbench.domain.decision import FailedRequest
+from tierbench.domain.queueing import AdmissionQueue, Wait
 from tierbench.domain.views import LeaseView, Problem, Termination
 from tierbench.results.quantities import is_censored
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
@@ -157,26 +158,73 @@ def test_a_queued_benchmark_names_the_holder_only_within_its_namespace(holder: s
     assert measured_trials(world) == every_trial_once(world)
 
 
-def test_a_queued_benchmark_names_the_one_ahead_only_within_its_namespace() -> None:
+@pytest.mark.parametrize(
+    ("namespace", "message"),
+    [
+        (
+            "default",
+            "Waiting for default/older, which is ahead in the queue: its run became due before this one.",
+        ),
+        ("other", "Waiting for a benchmark of another namespace, which is ahead in the queue: namespaces take turns."),
+    ],
+)
+def test_a_queued_benchmark_names_the_one_ahead_only_within_its_namespace(namespace: str, message: str) -> None:
     world = World()
     world.reconcile()
-    for who, named in (("default/older", "default/older"), ("other/secret", "a benchmark of another namespace")):
-        decision = decide(replace(world.observe(), blocked_by=QueueBlocker(who, frozenset({"c1"}))), world.now)
-        message = next(item.message for item in decision.status.conditions if item.type == reasons.QUEUED)
-        assert message == f"Waiting for {named}, which is ahead in the queue for the same nodes."
-        assert [event.message for event in decision.events] == [message]
+    decision = decide(replace(world.observe(), queue=queue_of(namespace, "older", "c1")), world.now)
+    queued = next(item for item in decision.status.conditions if item.type == reasons.QUEUED)
+    assert (queued.status, queued.reason, queued.message) == ("True", reasons.WAITS_FOR_TURN, message)
+    assert [event.message for event in decision.events] == [message]
+
+
+def queue_of(namespace: str, name: str, *items: str) -> AdmissionQueue:
+    """Returns a queue with one benchmark, whose run became due early."""
+    queue = AdmissionQueue()
+    queue.enqueue((OWNER.kind, namespace, name), Wait(START - timedelta(hours=1), frozenset(items)))
+    return queue
 
 
 def test_a_benchmark_waits_for_its_namespace_only_if_those_ahead_do() -> None:
     """Otherwise it would block benchmarks of the namespace that need other nodes."""
     world, turn = World(), "namespace/default"
     world.reconcile()
-    for shared, waits in (({"c1"}, False), ({"c1", turn}, True)):
-        decision = decide(
-            replace(world.observe(), blocked_by=QueueBlocker("default/older", frozenset(shared))), world.now
-        )
-        assert (turn in decision.waits_for) is waits
-        assert {"c1", "u1"} <= {*decision.waits_for}
+    for items, waits in (({"c1"}, False), ({"c1", turn}, True)):
+        decision = decide(replace(world.observe(), queue=queue_of("default", "older", *items)), world.now)
+        assert decision.waits_for is not None
+        assert (turn in decision.waits_for.items) is waits
+        assert {"c1", "u1"} <= decision.waits_for.items
+
+
+def test_a_benchmark_that_acquires_its_nodes_queues_until_it_holds_them() -> None:
+    """If another operator takes one of them first, it keeps its place."""
+    world = World()
+    world.reconcile()
+    acquiring = decide(world.observe(), world.now)
+    assert acquiring.status.phase is Phase.RUNNING
+    assert acquiring.waits_for == Wait(START, frozenset({"c1", "j1", "u1"}))
+    world.reconcile()
+    assert world.reconcile().waits_for is None
+
+
+def test_a_run_is_due_again_when_it_is_resumed() -> None:
+    """Otherwise a namespace could suspend benchmarks to keep early places in the queue."""
+    world, later = World(), START + timedelta(hours=1)
+    world.leases["u1"] = LeaseView("u1", "other/bench/uid-2", START, START + timedelta(hours=9))
+    world.reconcile()
+    assert due(world) == START
+    world.change_spec(suspend=True)
+    world.reconcile()
+    world.now = later
+    world.change_spec(suspend=False)
+    assert due(world) == later
+    world.now += timedelta(hours=1)
+    assert due(world) == later
+
+
+def due(world: World) -> datetime:
+    decision = world.reconcile()
+    assert decision.waits_for is not None
+    return decision.waits_for.due
 
 
 def test_a_server_that_cannot_start_fails_only_its_cases() -> None:

@@ -165,7 +165,8 @@ def test_the_benchmarks_of_a_namespace_that_run_at_the_same_time_are_limited() -
     waiting = one.reconcile()
     assert one.benchmark.status.phase is Phase.QUEUED
     assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_AT_ONCE)
-    assert waiting.waits_for == ("namespace/default",), "no benchmark waits for it at the nodes"
+    assert waiting.waits_for is not None
+    assert waiting.waits_for.items == {"namespace/default"}, "no benchmark waits for it at the nodes"
     assert "limits.benchmarksAtOnce" in one.events[-1].message
     del one.leases["node-of-a"]
     one.run()

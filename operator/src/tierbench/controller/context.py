@@ -1,10 +1,8 @@
-"""What the controllers share: caches, rejected writes, the workqueue, the admission queue."""
+"""What the controllers share: caches, rejected writes, the workqueue."""
 
 import asyncio
 import time
-from bisect import bisect_left, insort
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,7 +11,7 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
-from tierbench.domain.decision import QueueBlocker
+from tierbench.domain.queueing import AdmissionQueue
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
 from tierbench.kinds.registry import BENCHMARKS
@@ -180,72 +178,6 @@ class WorkQueue:
         """The reconciler of a benchmark has ended."""
         self._events.pop(key, None)
         self._nodes.pop(key, None)
-
-
-@dataclass(frozen=True, order=True)
-class _Entry:
-    created: str
-    key: Key
-
-
-class AdmissionQueue:
-    """The benchmarks of this operator that wait for nodes, or for a place in the quota of their namespace.
-
-    Of those that wait for the same item, the oldest is admitted first.
-    """
-
-    def __init__(self) -> None:
-        self._waiting: dict[Key, tuple[_Entry, frozenset[str]]] = {}
-        self._lines: defaultdict[str, list[_Entry]] = defaultdict(list)
-
-    def __len__(self) -> int:
-        return len(self._waiting)
-
-    def enqueue(self, key: Key, created: str, items: Iterable[str]) -> tuple[Key, ...]:
-        """A benchmark waits for all of these items. Returns the benchmarks whose place that changes, itself first."""
-        entry, wanted = _Entry(created, key), frozenset(items)
-        if self._waiting.get(key) == (entry, wanted):
-            return ()
-        before = self.remove(key)
-        self._waiting[key] = (entry, wanted)
-        for item in wanted:
-            insort(self._lines[item], entry)
-        return (key, *before, *self._next(entry, wanted))
-
-    def remove(self, key: Key) -> tuple[Key, ...]:
-        """A benchmark waits no longer. Returns the benchmarks that were directly behind it."""
-        entry, wanted = self._waiting.pop(key, (None, frozenset[str]()))
-        if entry is None:
-            return ()
-        behind = tuple(self._next(entry, wanted))
-        for item in wanted:
-            self._lines[item].remove(entry)
-            if not self._lines[item]:
-                del self._lines[item]
-        return behind
-
-    def blocker(self, key: Key) -> QueueBlocker | None:
-        """Returns the youngest of the benchmarks directly ahead of this one, with the items that it waits for."""
-        waiting = self._waiting.get(key)
-        if waiting is None:
-            return None
-        entry, wanted = waiting
-        before = {item: self._lines[item][at - 1] for item in wanted if (at := bisect_left(self._lines[item], entry))}
-        if not before:
-            return None
-        _, namespace, name = max(before.values()).key
-        return QueueBlocker(f"{namespace}/{name}", frozenset(before))
-
-    def heads(self) -> tuple[Key, ...]:
-        """Returns the benchmarks that are first in the line of some item."""
-        return tuple(dict.fromkeys(line[0].key for line in self._lines.values()))
-
-    def _next(self, entry: _Entry, wanted: Iterable[str]) -> Iterator[Key]:
-        for item in wanted:
-            line = self._lines[item]
-            at = bisect_left(line, entry) + 1
-            if at < len(line):
-                yield line[at].key
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class BenchmarkReconciler:
         finally:
             self._logs.close()
             self._context.objects.results.unfollow(self._key)
-            self._context.workqueue.add(*self._context.queue.remove(self._key))
+            self._context.workqueue.add(*self._context.queue.leave(self._key, {}))
             self._context.workqueue.forget(self._key)
             self._context.metrics.forget(self._key)
 
@@ -182,8 +182,8 @@ class BenchmarkReconciler:
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier = decision.needs_earlier_runs
-        written = await self._write(observed, decision)
         self._enqueue(observed, decision)
+        written = await self._write(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
         self._rejected_create = None
@@ -260,7 +260,7 @@ class BenchmarkReconciler:
             earlier=earlier,
             known_results=owned.children.known_results,
             logs=await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT),
-            blocked_by=context.queue.blocker(self._key),
+            queue=context.queue,
             unowned=owned.children.unowned,
             last_orphaned_run=owned.children.last_orphaned_run,
             stored_bytes=context.results.stored_bytes,
@@ -301,13 +301,17 @@ class BenchmarkReconciler:
         )
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
-        """Updates the admission queue. A benchmark that enters or leaves it adds those behind it to the workqueue."""
+        """Updates the admission queue, and adds the benchmarks to the workqueue that it moves there.
+
+        No other benchmark decides between a decision and this, so two never find that both are next.
+        """
         context, phase = self._context, decision.status.phase
-        if phase is Phase.QUEUED:
-            since = observed.benchmark.metadata.creation_timestamp or ""
-            context.workqueue.add(*context.queue.enqueue(self._key, since, decision.waits_for))
+        if decision.waits_for is not None:
+            moved = context.queue.enqueue(self._key, decision.waits_for)
         else:
-            context.workqueue.add(*context.queue.remove(self._key))
+            held = (lease for lease in observed.leases.values() if lease.holder == observed.holder)
+            moved = context.queue.leave(self._key, {lease.node: lease.acquired for lease in held})
+        context.workqueue.add(*moved)
         run = decision.status.run
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)

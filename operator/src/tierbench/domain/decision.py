@@ -9,6 +9,7 @@ from tierbench.api.benchmark import Benchmark, BenchmarkStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus, TraceSpec, TraceStatus
+from tierbench.domain.queueing import AdmissionQueue, Wait
 from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.client_output import Output
@@ -21,15 +22,6 @@ class FailedRequest:
 
     since: datetime
     message: str
-
-
-@dataclass(frozen=True)
-class QueueBlocker:
-    """The benchmark that is directly ahead in the queue, as namespace/name. `shared` names the nodes or the namespace
-    that this benchmark and any one ahead of it wait for."""
-
-    benchmark: str
-    shared: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,7 @@ class Observed(ClusterState):
     earlier: Mapping[str, BenchmarkResult] | None = None
     known_results: tuple[ResultMetadata, ...] = ()
     logs: Mapping[str, PodLog] = field(default_factory=dict)
-    blocked_by: QueueBlocker | None = None
+    queue: AdmissionQueue = field(default_factory=AdmissionQueue)
     unowned: tuple[str, ...] = ()
     last_orphaned_run: int = 0
     stored_bytes: int = 0
@@ -229,13 +221,13 @@ class Decision:
     """The result of one reconcile: write the status, then carry out the actions, then record the events.
 
     `requeue_after` is in seconds; 0 reconciles again at once, because the actions have changed something. `waits_for`
-    names the nodes, or the namespace, that the benchmark queues for, in the order of arrival. `needs_earlier_runs` asks
-    for the results of earlier runs at the next reconcile.
+    is what the benchmark queues for until it holds its nodes. `needs_earlier_runs` asks for the results of earlier runs
+    at the next reconcile.
     """
 
     status: BenchmarkStatus
     actions: tuple[Action, ...] = ()
     events: tuple[Event, ...] = ()
     requeue_after: float = 30.0
-    waits_for: tuple[str, ...] = ()
+    waits_for: Wait | None = None
     needs_earlier_runs: bool = False

@@ -16,6 +16,7 @@ from tierbench.api.node_class import (
 from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
+from tierbench.domain.queueing import Wait
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, verdicts_in_progress
 from tierbench.domain.views import NodeView, Problem
@@ -91,11 +92,14 @@ def acquire_nodes(run: Run) -> Decision | None:
         return _queue(run, crowded.reason, crowded.message, (turn,), ReleaseLeases(nodes))
     if crowded is not None:
         return _queue(run, crowded.reason, crowded.message, (turn,))
-    blocker = observed.blocked_by
+    owner = observed.owner
+    blocker = observed.queue.blocker((owner.kind, owner.namespace, owner.name), _wait(run, (turn, *nodes)))
     if blocker is not None:
-        message = f"Waiting for {_name(run, blocker.benchmark)}, which is ahead in the queue for the same nodes."
+        own = blocker.benchmark.startswith(f"{owner.namespace}/")
+        why = "its run became due before this one" if own else "namespaces take turns"
+        message = f"Waiting for {_name(run, blocker.benchmark)}, which is ahead in the queue: {why}."
         waits_for = (turn, *nodes) if turn in blocker.shared else nodes
-        return _queue(run, reasons.OLDER_BENCHMARK_WAITS, message, waits_for, seconds=_BEHIND_SECONDS)
+        return _queue(run, reasons.WAITS_FOR_TURN, message, waits_for, seconds=_BEHIND_SECONDS)
     full = storage_full(run)
     if full is not None:
         return _queue(run, full.reason, f"{full.message} {_runs_to_delete(run)}", nodes)
@@ -111,7 +115,17 @@ def acquire_nodes(run: Run) -> Decision | None:
         return _queue(run, reasons.NODES_BUSY, f"{used}. The run continues when these nodes are free.", nodes)
     queued = ConditionUpdate(reasons.QUEUED, False, reasons.NODES_HELD, f"Reserved nodes {', '.join(nodes)}.")
     status = build_status(run, Phase.RUNNING, queued, _NOT_SUSPENDED)
-    return Decision(status, (renew_leases(run, run.spec.timeouts.server_ready_seconds),), requeue_after=0)
+    renewal = renew_leases(run, run.spec.timeouts.server_ready_seconds)
+    return Decision(status, (renewal,), requeue_after=0, waits_for=_wait(run, nodes))
+
+
+def _wait(run: Run, items: Iterable[str]) -> Wait:
+    """Returns what the run waits for. It became due when it started, or when it was resumed if that was later."""
+    conditions, due = run.observed.benchmark.status.conditions, parse_time(run.status.start_time)
+    suspended = next((item for item in conditions if item.type == reasons.SUSPENDED), None)
+    if suspended is not None:
+        due = run.now if suspended.status == "True" else max(due, parse_time(suspended.last_transition_time))
+    return Wait(due, frozenset(items))
 
 
 def _queue(
@@ -125,7 +139,7 @@ def _queue(
     # A client whose Leases expired while no operator ran must not measure any further.
     stop = tuple(DeleteJob(job.name) for job in observed.jobs if not job.deleting)
     status = build_status(run, Phase.QUEUED, ConditionUpdate(reasons.QUEUED, True, reason, message), _NOT_SUSPENDED)
-    return Decision(status, (*stop, *actions), events, requeue_after=seconds, waits_for=waits_for)
+    return Decision(status, (*stop, *actions), events, requeue_after=seconds, waits_for=_wait(run, waits_for))
 
 
 def _holds_all(run: Run) -> bool:

@@ -62,8 +62,8 @@ NODES_BUSY: Final = "NodesBusy"
 """Another benchmark measures on the nodes. Wait: `kubectl -n tierbench-leases get leases` lists the nodes in use."""
 NODES_HELD: Final = "NodesHeld"
 """The benchmark has reserved its nodes."""
-OLDER_BENCHMARK_WAITS: Final = "OlderBenchmarkWaits"
-"""An older benchmark waits for the same nodes. Wait."""
+WAITS_FOR_TURN: Final = "WaitsForTurn"
+"""Another benchmark is ahead in the queue for the same nodes. Wait: the message says why it is ahead."""
 
 # Limits: condition Queued, failed cases, events
 TOO_MANY_CASES: Final = "TooManyCases"
