@@ -46,13 +46,14 @@ class Site:
         return simulated(self.kube, self.kubectl, classes)
 
     @asynccontextmanager
-    async def namespace(self) -> AsyncIterator[None]:
-        """An empty one, for what is measured."""
-        await asyncio.to_thread(self.kubectl.create_namespace)
+    async def namespace(self, *others: str) -> AsyncIterator[None]:
+        """An empty one, for what is measured, and others."""
+        for name in (NAMESPACE, *others):
+            await asyncio.to_thread(self.kubectl.inside(name).create_namespace)
         try:
             yield
         finally:
-            await asyncio.to_thread(self.kubectl, "delete", "namespace", NAMESPACE, timeout=300)
+            await asyncio.to_thread(self.kubectl, "delete", "namespace", NAMESPACE, *others, timeout=300)
 
     async def stop(self) -> None:
         """Ends the operator, and waits until its pod is gone."""

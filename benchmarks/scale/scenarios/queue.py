@@ -1,10 +1,15 @@
-"""Many benchmarks wait for the nodes of one that measures. Then the leader is killed, and at last all are deleted."""
+"""Many benchmarks of 20 namespaces wait for the nodes of one that measures, half of them of its own namespace.
+
+Then the leader is killed, the namespaces take turns, and at last all are deleted.
+"""
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from benchmarks.scale.audit import counted
 from benchmarks.scale.connection import all_of
@@ -15,6 +20,8 @@ from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
 
 QUEUED: Final = 1000
+OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
+"""The other namespaces."""
 SECONDS: Final = 60
 QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
@@ -28,7 +35,7 @@ _IN_FLIGHT_SECONDS: Final = 0.5
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """While trials come now and then, while cases end one after the other, and while all go."""
-    async with site.nodes({"server": 1, "user": 1}), site.namespace():
+    async with site.nodes({"server": 1, "user": 1}), site.namespace(*OTHERS):
         process = await site.restart()
         site.kubelet.pace = QUIET_PACE
         await _create(site)
@@ -42,17 +49,28 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield row
         async for row in _takeover(site):
             yield row
+        async for row in _turns(site):
+            yield row
         yield await _delete(site)
 
 
 async def _create(site: Site) -> None:
     sizes = [f"{number}Mi" for number in range(1, CASES + 1)]
-    rest = {"servers": {"nodeClasses": ["server"]}, "warmup": 0, "repetitions": TRIALS}
+    rest: dict[str, Any] = {"servers": {"nodeClasses": ["server"]}, "warmup": 0, "repetitions": TRIALS}
     holder = file_transfer(_HOLDER, fileSizes=sizes, **rest)
     await site.kube.create(FILE_TRANSFERS, NAMESPACE, holder)
     await waited_for(lambda: _measures(site), "the first measures", 120)
-    waiting = (file_transfer(f"queued-{number:04d}", **rest) for number in range(QUEUED))
-    await all_of(site.kube.create(FILE_TRANSFERS, NAMESPACE, one) for one in waiting)
+    half = QUEUED // 2
+    await _fill(site, [NAMESPACE] * half, rest)
+    await _fill(site, [OTHERS[number % len(OTHERS)] for number in range(half)], rest)
+
+
+async def _fill(site: Site, namespaces: list[str], spec: dict[str, Any]) -> None:
+    """Creates a benchmark in each of the namespaces, which may be equal."""
+    await all_of(
+        site.kube.create(FILE_TRANSFERS, namespace, file_transfer(f"queued-{number:04d}", **spec))
+        for number, namespace in enumerate(namespaces)
+    )
 
 
 async def _measures(site: Site) -> bool:
@@ -126,15 +144,38 @@ async def _ready(site: Site, count: int) -> bool:
     return len([item for item in conditions if item["type"] == "Ready" and item["status"] == "True"]) == count
 
 
+async def _turns(site: Site) -> AsyncIterator[Row]:
+    """The next runs of all namespaces, once the benchmark that measured first has ended."""
+    seen = site.kubelet.seen
+
+    def runs() -> list[tuple[float, str]]:
+        """Returns when each run of a queued benchmark began, and in which namespace."""
+        first = dict[tuple[str, str], float]()
+        for (namespace, name, _), at in seen.appeared.items():
+            first[namespace, name] = min(at, first.get((namespace, name), at))
+        return sorted((at, namespace) for (namespace, name), at in first.items() if name != _HOLDER)
+
+    async def enough() -> bool:
+        return len(runs()) > len(OTHERS)
+
+    await waited_for(enough, "each namespace has had its turn", 600)
+    before = Counter(namespace for _, namespace in runs()[: len(OTHERS)])
+    times = [at for at, _ in runs()]
+    name = f"{1 + len(OTHERS)} namespaces queueing"
+    yield Row(f"{name}: namespaces left out by the first {len(OTHERS)} runs", "", len(set(OTHERS) - set(before)), 0)
+    yield Row(f"{name}: a run of {TRIALS} trials, to the next: median", "s", median(b - a for a, b in pairwise(times)))
+
+
 async def _delete(site: Site) -> Row:
     """kubectl's own waiting is left out: it looks at one after the other."""
 
     async def gone() -> bool:
-        found = await site.kube.request("GET", FILE_TRANSFERS.path(NAMESPACE), query={"limit": "1"})
+        found = await site.kube.request("GET", FILE_TRANSFERS.path(None), query={"limit": "1"})
         return not found["items"]
 
     began = time.monotonic()
-    await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", "--all", "--wait=false", timeout=300)
+    every = ("--all", "--all-namespaces", "--wait=false")
+    await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", *every, timeout=300)
     try:
         await waited_for(gone, "all are gone", _GONE_SECONDS)
         seconds: float | None = time.monotonic() - began

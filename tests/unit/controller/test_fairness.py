@@ -1,16 +1,19 @@
 """Benchmarks of several namespaces take turns on the same nodes, whatever their schedules ask for."""
 
+import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from tests.timeouts import TIMEOUT_FACTOR
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist, settings_of
 from tests.unit.controller.reconciling import RESOURCE
 from tests.unit.domain.world import benchmark, node, node_class
+from tierbench.controller.context import restore_queue
 from tierbench.controller.executor import NodeTakenError
 from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
 from tierbench.kube.meta import LEASES, format_micro_time, format_time
@@ -29,6 +32,7 @@ class Cluster:
         nodes = (node("c1", "cloud"), node("j1", "jetson"), node("u1", "user"))
         self.context.cluster.nodes = {one.name: one for one in nodes}
         self.context.cluster.classes = {name: node_class(name) for name in ("cloud", "jetson", "user")}
+        self.owners: list[Owner] = []
         self.reconcilers: list[BenchmarkReconciler] = []
         self.runs: list[str] = []
         """The benchmarks that held the nodes, in order."""
@@ -40,7 +44,22 @@ class Cluster:
         metadata = {"name": name, "namespace": namespace, "uid": uid, "generation": 1, "finalizers": [FINALIZER]}
         self.api.put(RESOURCE, {"metadata": metadata, "spec": spec})
         owner = Owner("FileTransferBenchmark", namespace, name, uid)
+        self.owners.append(owner)
         self.reconcilers.append(BenchmarkReconciler(self.context, RESOURCE, owner))
+
+    def put_lease(self, node: str, holder: str) -> None:
+        """Lets a benchmark of another release hold a node."""
+        time = format_micro_time(self.api.now())
+        held = {"holderIdentity": holder, "acquireTime": time, "renewTime": time, "leaseDurationSeconds": 3600}
+        self.api.put(LEASES, {"metadata": {"name": node, "namespace": LEASES_OF}, "spec": held})
+
+    def restart(self) -> None:
+        """Replaces the operator by a new one."""
+        before, self.context = self.context, context_of(self.api)
+        self.context.cluster.nodes, self.context.cluster.classes = before.cluster.nodes, before.cluster.classes
+        self.reconcilers = [BenchmarkReconciler(self.context, RESOURCE, owner) for owner in self.owners]
+        relist(self.api, self.context)
+        restore_queue(self.context)
 
     async def reconcile(self) -> None:
         """Reconciles all benchmarks until those that can have nodes have them."""
@@ -99,10 +118,7 @@ async def test_schedules_of_older_benchmarks_do_not_keep_a_younger_one_from_its_
 async def test_benchmark_that_comes_later_takes_no_free_node_of_one_that_waits_for_another() -> None:
     """Otherwise a stream of small benchmarks would keep a large one from its nodes without end."""
     cluster = Cluster()
-    time = format_micro_time(cluster.api.now())
-    held = {"holderIdentity": "elsewhere/other/uid-9", "acquireTime": time, "renewTime": time}
-    metadata = {"name": "j1", "namespace": LEASES_OF}
-    cluster.api.put(LEASES, {"metadata": metadata, "spec": {**held, "leaseDurationSeconds": 3600}})
+    cluster.put_lease("j1", "elsewhere/other/uid-9")
     cluster.create("large", classes=("cloud", "jetson"))
     await cluster.reconcile()
     cluster.create("small", "other")
@@ -113,3 +129,35 @@ async def test_benchmark_that_comes_later_takes_no_free_node_of_one_that_waits_f
     cluster.api.force_delete(LEASES, "j1", LEASES_OF)
     await cluster.reconcile()
     assert cluster.holder() == ("default", "large")
+
+
+async def test_operator_that_starts_gives_no_free_node_to_a_benchmark_that_another_one_is_ahead_of() -> None:
+    """The first that it reconciles is not the first in the queue."""
+    cluster = Cluster()
+    cluster.put_lease("j1", "elsewhere/other/uid-9")
+    cluster.create("large", classes=("cloud", "jetson"))
+    await cluster.reconcile()
+    cluster.create("small", "other")
+    await cluster.reconcile()
+    cluster.restart()
+    cluster.reconcilers.reverse()
+    await cluster.reconcile()
+    assert cluster.holder() == ("elsewhere", "other")
+
+
+async def test_benchmark_that_measures_is_reconciled_at_once_while_many_others_wait() -> None:
+    cluster = Cluster()
+    cluster.create("measures")
+    await cluster.reconcile()
+    assert cluster.holder() == ("default", "measures")
+    async with AsyncExitStack() as stack:
+        while not cluster.context.slots.locked():
+            await stack.enter_async_context(cluster.context.slots)
+        async with asyncio.timeout(10 * TIMEOUT_FACTOR):
+            await cluster.reconcilers[0].reconcile()
+        cluster.create("waits", "other")
+        relist(cluster.api, cluster.context)
+        waiting = asyncio.create_task(cluster.reconcilers[1].reconcile())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+    await waiting

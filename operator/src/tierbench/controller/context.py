@@ -3,17 +3,20 @@
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.result import RESULTS
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
-from tierbench.domain.queueing import AdmissionQueue
+from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
+from tierbench.domain.views import PARSE_ERRORS
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
 from tierbench.kube.informer import InformerCache
@@ -24,6 +27,7 @@ from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, Owner
 
 TRIES: Final = 4
 SUSPENDED_SECONDS: Final = 600.0
+_SLOTS: Final = 8
 _COMPONENT: Final = "tierbench"
 
 
@@ -192,12 +196,28 @@ class Context:
     cluster: ClusterView = field(default_factory=ClusterView)
     workqueue: WorkQueue = field(default_factory=WorkQueue)
     queue: AdmissionQueue = field(default_factory=AdmissionQueue)
+    slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_SLOTS))
+    """Of benchmarks that do not measure, a few are reconciled at a time. So those that measure continue at once."""
     definitions: DefinitionCheck = field(default_factory=DefinitionCheck)
 
     @property
     def storage_full(self) -> bool:
         """Whether the results and traces of all benchmarks take `limits.storedBytes`."""
         return self.results.stored_bytes >= self.settings.quotas.most_stored_bytes
+
+
+def restore_queue(context: Context) -> None:
+    """Enqueues the benchmarks that waited when the last operator ended, before the first one is reconciled.
+
+    Otherwise that one would take free nodes that another one waits for.
+    """
+    for kind, model in BENCHMARKS.items():
+        for raw in context.objects[model.KIND.resource].list():
+            metadata = raw["metadata"]
+            with suppress(*PARSE_ERRORS):
+                wait = known_wait(BenchmarkStatus.model_validate(raw.get("status", {})), context.kube.now())
+                if wait is not None and "deletionTimestamp" not in metadata:
+                    context.queue.enqueue((kind, metadata["namespace"], metadata["name"]), wait)
 
 
 def recorder_of(kube: Kube, owner: Owner) -> EventRecorder:

@@ -187,8 +187,11 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
         namespace, name = raw["metadata"]["namespace"], raw["metadata"]["name"]
         if context.results.update_benchmark({**raw, "kind": kind.kind}, deleted=deleted):
             advisor.add_all(namespace)
+        key = kind.kind, namespace, name
+        if deleted:
+            context.workqueue.add(*context.queue.leave(key, {}))
         if changed:
-            context.workqueue.add((kind.kind, namespace, name))
+            context.workqueue.add(key)
 
     def known() -> Iterable[Name]:
         """An own write that finds a benchmark deleted removes it from the cache only."""

@@ -13,12 +13,13 @@ from yarl import URL
 
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context
+from tierbench.controller.context import Context, restore_queue
 from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
 from tierbench.controller.handlers import handled, reflected, run_kopf
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
+from tierbench.controller.orphaned_leases import run_orphaned_leases
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.kube.authorization import may_get
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
@@ -85,6 +86,7 @@ async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) ->
         for run in (
             advisor.run,
             partial(run_node_classes, kube, context.cluster, metrics, context.definitions),
+            partial(run_orphaned_leases, context),
             partial(run_definition_check, kube, context.definitions, metrics, reconcile_all),
         ):
             group.create_task(_endless(_after(lists.synced, run)))
@@ -100,8 +102,10 @@ async def _after(event: asyncio.Event, run: Callable[[], Coroutine[Any, Any, Non
 
 
 async def _mark_filled(context: Context, lists: ListObserver) -> None:
+    """Has waited for longer than any reconciler, so it continues before them."""
     await lists.synced.wait()
     context.results.mark_filled()
+    restore_queue(context)
 
 
 async def _wait_until_served(kube: Kube, informers: Iterable[Informer]) -> None:

@@ -130,7 +130,7 @@ class BenchmarkReconciler:
         finally:
             self._logs.close()
             self._context.objects.results.unfollow(self._key)
-            self._context.workqueue.add(*self._context.queue.leave(self._key, {}))
+            self._leave_queue()
             self._context.workqueue.forget(self._key)
             self._context.metrics.forget(self._key)
 
@@ -150,6 +150,7 @@ class BenchmarkReconciler:
         expected = isinstance(error, (*REQUEST_ERRORS, InvalidBenchmarkError))
         _logger.warning("reconcile failed; retrying", extra=fields, exc_info=None if expected else error)
         if isinstance(error, InvalidBenchmarkError):
+            self._leave_queue()
             return SUSPENDED_SECONDS  # a change of the benchmark adds it to the workqueue
         return _ERROR_SECONDS[min(errors, len(_ERROR_SECONDS) - 1)]
 
@@ -163,6 +164,12 @@ class BenchmarkReconciler:
 
     async def reconcile(self) -> float:
         """Reconciles once. Returns the seconds until the next reconcile."""
+        if self._raw().get("status", {}).get("phase") == Phase.RUNNING:
+            return await self._reconcile()
+        async with self._context.slots:
+            return await self._reconcile()
+
+    async def _reconcile(self) -> float:
         raw = self._raw()
         if is_being_deleted(raw) or not needs_reconcile(raw):
             return _IDLE_SECONDS  # until kopf ends this reconciler
@@ -178,6 +185,7 @@ class BenchmarkReconciler:
         for name in observed.unreadable:
             await self._recorder.warn_once(reasons.UNREADABLE, f"BenchmarkResult {name} {OTHER_VERSION}")
         if self._retries.suspended(_STATUS):
+            self._leave_queue()
             return SUSPENDED_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
@@ -299,6 +307,10 @@ class BenchmarkReconciler:
         return Executor(
             context.kube, context.objects, self._resource, observed, labels, context.settings.lease_namespace, results
         )
+
+    def _leave_queue(self) -> None:
+        """Lets the benchmarks go ahead that wait behind this one."""
+        self._context.workqueue.add(*self._context.queue.leave(self._key, {}))
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Updates the admission queue, and adds the benchmarks to the workqueue that it moves there.

@@ -16,7 +16,7 @@ from tierbench.api.node_class import (
 from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
-from tierbench.domain.queueing import Wait
+from tierbench.domain.queueing import Wait, due_time
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, verdicts_in_progress
 from tierbench.domain.views import NodeView, Problem
@@ -120,12 +120,7 @@ def acquire_nodes(run: Run) -> Decision | None:
 
 
 def _wait(run: Run, items: Iterable[str]) -> Wait:
-    """Returns what the run waits for. It became due when it started, or when it was resumed if that was later."""
-    conditions, due = run.observed.benchmark.status.conditions, parse_time(run.status.start_time)
-    suspended = next((item for item in conditions if item.type == reasons.SUSPENDED), None)
-    if suspended is not None:
-        due = run.now if suspended.status == "True" else max(due, parse_time(suspended.last_transition_time))
-    return Wait(due, frozenset(items))
+    return Wait(due_time(run.observed.benchmark.status, run.status, run.now), frozenset(items))
 
 
 def _queue(

@@ -10,7 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tierbench.api.benchmark import BenchmarkStatus, Phase, RunStatus
+from tierbench.api.model import Condition
+from tierbench.domain import reasons
 from tierbench.domain.results import BenchmarkKey as Key
+from tierbench.kube.meta import parse_time
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,29 @@ class Wait:
 
     due: datetime
     items: frozenset[str]
+
+
+def due_time(status: BenchmarkStatus, run: RunStatus, now: datetime) -> datetime:
+    """Returns when a run became due: when it started, or when it was resumed if that was later."""
+    start, suspended = parse_time(run.start_time), _condition(status, reasons.SUSPENDED)
+    if suspended is None:
+        return start
+    return now if suspended.status == "True" else max(start, parse_time(suspended.last_transition_time))
+
+
+def known_wait(status: BenchmarkStatus, now: datetime) -> Wait | None:
+    """Returns what a benchmark waits for, as far as its status says: all nodes that were chosen. Some may do.
+
+    Returns None if the benchmark does not wait for nodes.
+    """
+    run, queued = status.run, _condition(status, reasons.QUEUED)
+    if run is None or status.phase is not Phase.QUEUED or queued is None or queued.reason == reasons.TOO_MANY_AT_ONCE:
+        return None
+    return Wait(due_time(status, run, now), frozenset(node for one in run.assignments for node in one.nodes))
+
+
+def _condition(status: BenchmarkStatus, name: str) -> Condition | None:
+    return next((item for item in status.conditions if item.type == name), None)
 
 
 @dataclass(frozen=True)

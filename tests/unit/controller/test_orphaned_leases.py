@@ -1,0 +1,99 @@
+"""Leases of benchmarks that are gone are released once their pods are gone, too."""
+
+from typing import Any
+
+import pytest
+
+from tests.unit.apiserver.server import ApiServer, Raw
+from tests.unit.controller.operator import context_of, relist
+from tests.unit.controller.reconciling import RESOURCE
+from tests.unit.domain.world import KIND
+from tierbench.controller.context import Context
+from tierbench.controller.orphaned_leases import release_orphans
+from tierbench.kube.client import ApiError
+from tierbench.kube.meta import JOBS, LEASES, PODS, format_micro_time
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
+
+LABELS = {LABEL_KIND: KIND, LABEL_BENCHMARK: "demo"}
+
+
+class Operator:
+    """An operator and the Lease of node c1, which a benchmark holds."""
+
+    def __init__(self, holder: str = "default/demo/uid-1", **environment: str) -> None:
+        self.api = ApiServer()
+        self.context: Context = context_of(self.api, **environment)
+        self.before = frozenset[tuple[str, str]]()
+        self.put_lease("c1", holder)
+
+    def put_lease(self, node: str, holder: str) -> None:
+        time = format_micro_time(self.api.now())
+        spec = {"holderIdentity": holder, "acquireTime": time, "renewTime": time, "leaseDurationSeconds": 3600}
+        namespace = self.context.settings.lease_namespace
+        self.api.put(LEASES, {"metadata": {"name": node, "namespace": namespace}, "spec": spec})
+
+    def put(self, resource: Any, name: str, uid: str, controller: str = "") -> None:
+        owners = [{"uid": controller, "controller": True}] if controller else []
+        metadata = {"name": name, "uid": uid, "labels": LABELS, "ownerReferences": owners}
+        self.api.put(resource, {"metadata": metadata, "spec": {}, "status": {}})
+
+    async def look(self, times: int = 3) -> list[str]:
+        """Looks several times. Returns the nodes that are held."""
+        for _ in range(times):
+            relist(self.api, self.context)
+            self.before = await release_orphans(self.context, self.before)
+        return [raw["metadata"]["name"] for raw in self.api.matching(LEASES.path(None))]
+
+
+async def test_nodes_of_a_benchmark_that_is_gone_are_released_at_the_second_look() -> None:
+    operator = Operator()
+    operator.put(RESOURCE, "demo", "uid-2")
+    assert await operator.look(times=1) == ["c1"]
+    assert await operator.look(times=1) == []
+
+
+@pytest.mark.parametrize("resource", [JOBS, PODS])
+async def test_nodes_are_held_while_there_are_jobs_or_pods_of_the_benchmark(resource: Any) -> None:
+    operator = Operator()
+    operator.put(resource, "client", "uid-job", controller="uid-1")
+    assert await operator.look() == ["c1"]
+    operator.api.force_delete(resource, "client")
+    assert await operator.look() == []
+
+
+async def test_pods_of_another_benchmark_of_the_same_name_hold_no_nodes_of_the_one_that_is_gone() -> None:
+    operator = Operator()
+    operator.put(RESOURCE, "demo", "uid-2")
+    operator.put(JOBS, "client", "uid-job", controller="uid-2")
+    operator.put(PODS, "client-x", "uid-pod", controller="uid-job")
+    assert await operator.look() == []
+
+
+@pytest.mark.parametrize(
+    ("holder", "environment"),
+    [
+        ("default/demo/uid-2", {}),
+        ("elsewhere/demo/uid-1", {"TIERBENCH_WATCH_NAMESPACES": "default"}),
+        ("tierbench-0", {}),
+    ],
+)
+async def test_leases_of_benchmarks_that_exist_and_of_others_are_kept(holder: str, environment: Raw) -> None:
+    operator = Operator(holder, **environment)
+    operator.put(RESOURCE, "demo", "uid-2")
+    assert await operator.look() == ["c1"]
+
+
+async def test_nodes_that_another_benchmark_has_taken_meanwhile_are_kept() -> None:
+    operator = Operator()
+    await operator.look(times=1)
+    relist(operator.api, operator.context)
+    operator.put_lease("c1", "elsewhere/other/uid-9")
+    assert await operator.look(times=1) == ["c1"]
+
+
+async def test_failed_release_is_repeated() -> None:
+    operator = Operator()
+    operator.api.refuse["DELETE", ""] = ApiError(500, "InternalError", "no")
+    assert await operator.look() == ["c1"]
+    operator.api.refuse.clear()
+    assert await operator.look(times=1) == []
