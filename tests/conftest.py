@@ -5,6 +5,7 @@ Tests of magnitudes know how much CPU the machine lost meanwhile.
 
 import os
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -13,12 +14,13 @@ from tests import fitness
 from tests.api.definitions import ours, put_definitions
 from tests.api.server import ApiServer, api_server
 from tests.chart.helm import Helm
-from tests.cluster import binaries
+from tests.cluster import Cluster, binaries
 
 settings.register_profile("gate", deadline=None, derandomize=True, database=None, max_examples=50)
 settings.register_profile("release", deadline=None, print_blob=True, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
+ROOT = Path(__file__).parents[1]
 IN_RELEASE_TIER = os.environ.get("TIER") == "release"
 """There a test of magnitudes that fails has failed, fit machine or not."""
 
@@ -85,3 +87,19 @@ def helm(tmp_path_factory: pytest.TempPathFactory) -> Helm:
     """Helm without a cluster."""
     kubernetes = binaries.asked()
     return Helm(binaries.build(kubernetes) / "helm", tmp_path_factory.mktemp("helm"), binaries.version(kubernetes))
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls.
+
+    Another session on the same cluster waits for the end of this one, because both install the operator. So all folders
+    of tests share this fixture: a second one would wait for the first.
+    """
+    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
+    with cluster.lock(f"{cluster.name}-tests"):
+        cluster.up()
+        cluster.stalls(False)
+        cluster.network_policies(True)
+        cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
+        yield cluster

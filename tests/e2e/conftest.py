@@ -18,7 +18,6 @@ from tests.e2e.benchmarks import HARDWARE, node_class
 from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 
-ROOT = Path(__file__).parents[2]
 USERS = {"operator": 1000650000, "workloads": 1000660000}  # two ranges of user IDs as on OpenShift
 BUILT_IN = os.environ.get("CLUSTER", "built-in") == "built-in"
 
@@ -27,21 +26,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.cluster)
-
-
-@pytest.fixture(scope="session")
-def cluster() -> Iterator[Cluster]:
-    """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls.
-
-    Another test session on the same cluster waits for the end of this one, because both install the operator.
-    """
-    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
-    with cluster.lock(f"{cluster.name}-tests"):
-        cluster.up()
-        cluster.stalls(False)
-        cluster.network_policies(True)
-        cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
-        yield cluster
 
 
 @pytest.fixture(scope="session")

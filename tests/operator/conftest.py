@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.e2e.conftest import cluster, environment, release  # noqa: F401 (fixtures of the site "cluster")
+from tests.e2e.conftest import environment, release  # noqa: F401 (fixtures of the site "cluster")
 from tests.e2e.kubectl import Kubectl
 from tests.operator.on_cluster import OnCluster
 from tests.operator.scripted import Scripted, scripted
