@@ -15,7 +15,7 @@ const (
 	mostBarrier = 1000
 )
 
-// barriers are where the parts of a client wait for one another, by name. The oldest are forgotten.
+// barriers are the places where the parts of a client wait for one another, by name. The oldest are forgotten.
 type barriers struct {
 	mutex sync.Mutex
 	known map[string]*barrier
@@ -28,7 +28,7 @@ type barrier struct {
 	open   chan struct{}
 }
 
-// join adds a part, which may have joined before.
+// join adds a part. A part can join repeatedly.
 func (b *barriers) join(name string, part, parts int) (*barrier, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -74,7 +74,7 @@ type meeting struct {
 	Parts int    `json:"parts"`
 }
 
-// meet answers once all parts are there; 202 says who is missing, and to ask again.
+// meet answers when all parts have arrived. Otherwise it answers 202, names the missing parts, and the client asks again.
 func (a *Agent) meet(writer http.ResponseWriter, request *http.Request) {
 	var asked meeting
 	err := json.NewDecoder(request.Body).Decode(&asked)

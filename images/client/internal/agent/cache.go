@@ -22,7 +22,8 @@ const (
 	partsPerMillion = 1_000_000
 )
 
-// residentPartsPerMillion is the share of a file that is in the page cache. The kernel tells it only to the file's owner.
+// residentPartsPerMillion returns the share of a file that is in the page cache. The kernel reports it only to the owner of the
+// file.
 func residentPartsPerMillion(file *os.File) (int64, error) {
 	information, err := file.Stat()
 	if err != nil {
@@ -62,7 +63,7 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 	return there, nil
 }
 
-// warm reads the whole file, and again while more of it comes to stay: a host may have taken back what was read first.
+// warm reads the whole file, and repeats this while the resident share grows, because the host may reclaim pages meanwhile.
 func warm(ctx context.Context, file *os.File) error {
 	return untilItStays(
 		func() error { return read(ctx, file) },
@@ -85,7 +86,7 @@ func untilItStays(read func() error, resident func() (int64, error)) error {
 	return nil
 }
 
-// read reads the whole file, unless ctx is done before.
+// read reads the whole file, or until ctx is done.
 func read(ctx context.Context, file *os.File) error {
 	buffer := make([]byte, readBytes)
 	for offset := int64(0); ctx.Err() == nil; {
@@ -101,7 +102,7 @@ func read(ctx context.Context, file *os.File) error {
 	return ctx.Err()
 }
 
-// cool drops the file from the page cache. Pages in use stay, so it retries for a while.
+// cool drops the file from the page cache. It retries for a while, because pages in use stay.
 func cool(_ context.Context, file *os.File) error {
 	for deadline := time.Now().Add(coldTimeout); ; time.Sleep(coldPause) {
 		if err := unix.Fdatasync(int(file.Fd())); err != nil {

@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/gate"
 )
 
-// open holds a gate for as long as its client stays: it answers once the server listens, and then no more.
+// open holds a gate for as long as its client is connected. It answers once, when the server listens.
 func (a *Agent) open(writer http.ResponseWriter, request *http.Request) {
 	asked := struct {
 		Gate *uint16 `json:"gate"`

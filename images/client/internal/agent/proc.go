@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// cpuTicks of the node since it booted.
+// cpuTicks are the ticks of the node's CPUs since it booted.
 type cpuTicks struct {
 	total, idle, ioWait uint64
 }
@@ -20,7 +20,7 @@ func parseStat(text string) (cpuTicks, error) {
 		return cpuTicks{}, fmt.Errorf("/proc/stat begins with %q", line)
 	}
 	var ticks cpuTicks
-	// guest time (the 9th and 10th number) is in user time already
+	// Guest time (the 9th and 10th number) is part of user time.
 	for index, field := range fields[1:min(len(fields), 9)] {
 		value, err := strconv.ParseUint(field, 10, 64)
 		if err != nil {
@@ -39,7 +39,7 @@ func parseStat(text string) (cpuTicks, error) {
 
 const sectorBytes = 512
 
-// parseDiskRead finds the bytes that a device has read in /proc/diskstats. False: it is not there.
+// parseDiskRead returns the bytes that a device has read, from /proc/diskstats. It returns false if the device is missing.
 func parseDiskRead(text string, major, minor uint32) (int64, bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -52,7 +52,7 @@ func parseDiskRead(text string, major, minor uint32) (int64, bool) {
 	return 0, false
 }
 
-// parsePressure reads the microseconds in which some task waited, from /proc/pressure/io.
+// parsePressure returns the microseconds in which some task waited, from /proc/pressure/io.
 func parsePressure(text string) (int64, bool) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -66,7 +66,8 @@ func parsePressure(text string) (int64, bool) {
 	return 0, false
 }
 
-// tcpCounters of a network namespace since it was made: of all its connections, so with hostNetwork those of the whole node.
+// tcpCounters are the counters of all connections of a network namespace since its creation. With hostNetwork they are those of
+// the node.
 type tcpCounters struct {
 	sent, retransmitted int64
 }

@@ -11,13 +11,14 @@ import (
 	"tierbench.io/client/internal/computer"
 )
 
-// process is one of the server's at one time.
+// process is a process of the server at one point in time.
 type process struct {
 	spent     time.Duration // CPU time of all its threads
 	throttled *int64        // nanoseconds that a quota has held it back
 }
 
-// processes of a name, by their numbers; none if the pod's containers do not share their processes.
+// processes returns the processes with a name by their numbers. It returns none if the containers of the pod do not share their
+// processes.
 func processes(name string) map[int]process {
 	found := map[int]process{}
 	if name == "" {
@@ -42,8 +43,8 @@ func processes(name string) map[int]process {
 	return found
 }
 
-// busiest is the process that took most CPU between two moments, and how much: each has a limit of its own. One that was
-// started meanwhile has taken what it has. False: there is none.
+// busiest returns the process that used most CPU between two points in time, and how much. A process that started meanwhile
+// counts with all its CPU time. It returns false if there is none.
 func busiest(before, after map[int]process) (pid int, took time.Duration, found bool) {
 	for one, now := range after {
 		spent := now.spent - before[one].spent
@@ -54,8 +55,8 @@ func busiest(before, after map[int]process) (pid int, took time.Duration, found 
 	return pid, took, found
 }
 
-// cpuClock reads the CPU-time clock of a process, all its threads together, as clock_getcpuclockid(3) names it: to the
-// nanosecond, where /proc/PID/stat counts hundredths of a second.
+// cpuClock reads the CPU-time clock of a process with all its threads, as clock_getcpuclockid(3) names it. It counts nanoseconds;
+// /proc/PID/stat counts hundredths of a second.
 func cpuClock(pid int) (time.Duration, error) {
 	const processSched = 2 // CPUCLOCK_SCHED of linux/posix-timers.h, for a whole process
 	var spent unix.Timespec

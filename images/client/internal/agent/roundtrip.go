@@ -8,16 +8,16 @@ import (
 
 const firstPause = time.Millisecond // a small file has been sent long before a whole interval is over
 
-// roundTrips are those of the server's connections, sampled while a trial runs. Each has the weight of its time, so that
-// the close samples at the beginning do not weigh more than later ones.
+// roundTrips are the round trips of the server's connections, sampled during a trial. Each sample is weighted by its time, so the
+// dense samples at the beginning do not dominate.
 type roundTrips struct {
 	stop, done  chan struct{}
 	sum, weight float64 // nanoseconds times seconds, seconds
 	maximum     int64
 }
 
-// sampleRoundTrips looks at the smoothed round-trip time of every established connection to these local ports, at first
-// after a millisecond and then less and less often, down to once in an interval.
+// sampleRoundTrips samples the smoothed round-trip time of every established connection to these local ports. The first sample
+// comes after a millisecond, and the pauses grow up to the interval.
 func sampleRoundTrips(ports map[uint16]bool, interval time.Duration) *roundTrips {
 	watch := sockdiag.NewWatch(func(local, _ uint16) bool { return ports[local] })
 	sampler := &roundTrips{stop: make(chan struct{}), done: make(chan struct{})}
@@ -49,7 +49,7 @@ func (r *roundTrips) add(roundTrip, since time.Duration) {
 	r.maximum = max(r.maximum, roundTrip.Nanoseconds())
 }
 
-// end stops sampling; nil twice if no connection was seen.
+// end stops sampling. It returns nil twice if there was no connection.
 func (r *roundTrips) end() (mean, maximum *int64) {
 	close(r.stop)
 	<-r.done

@@ -9,10 +9,11 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// A tick is a hundredth of a second of one CPU: of fewer, a share would be noise.
+// A tick is a hundredth of a second of one CPU. With fewer ticks, a share would be noise.
 const fewestTicks = 100
 
-// moment is what the counters of node and network namespace say at one time. nil: the kernel does not tell.
+// moment holds the counters of the node and of the network namespace at one point in time. A counter is nil if the kernel does
+// not report it.
 type moment struct {
 	at        time.Time
 	cpu       *cpuTicks
@@ -22,7 +23,7 @@ type moment struct {
 	processes map[int]process
 }
 
-// device that a directory is on.
+// device is the block device of a directory.
 type device struct{ major, minor uint32 }
 
 func deviceOf(directory string) (device, error) {
@@ -45,14 +46,14 @@ func (a *Agent) look() moment {
 	if waited, found := parsePressure(text("/proc/pressure/io")); found {
 		now.pressure = &waited
 	}
-	// Without ports the server is in another pod, whose TCP is not seen from here.
+	// Without ports the server is in another pod, and its TCP is not visible here.
 	if counters, found := parseSNMP(text("/proc/net/snmp")); found && len(a.options.Ports) > 0 {
 		now.tcp = &counters
 	}
 	return now
 }
 
-// text of a file of /proc; empty where this kernel has none, or will not say.
+// text returns the content of a file in /proc. It is empty if the kernel has no such file, or refuses to read it.
 func text(path string) string {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -61,7 +62,7 @@ func text(path string) string {
 	return string(content)
 }
 
-// between says what happened from one moment to another.
+// between returns what happened between two points in time.
 func between(before, after moment) contract.ServerSample {
 	var sample contract.ServerSample
 	if before.cpu != nil && after.cpu != nil && after.cpu.total >= before.cpu.total+fewestTicks {

@@ -26,7 +26,7 @@ const (
 	betweenAsks = 2 * time.Minute
 )
 
-// Options of an agent.
+// Options are the options of an agent.
 type Options struct {
 	Listen    string
 	TLS       *tls.Config
@@ -38,7 +38,7 @@ type Options struct {
 	Interval  time.Duration   // between samples of round trips
 }
 
-// trial that is being sampled.
+// trial is a trial that is being sampled.
 type trial struct {
 	before     moment
 	meter      *computer.Meter
@@ -50,7 +50,7 @@ type trial struct {
 	senders    int
 }
 
-// Agent answers a client's begin and end of each trial.
+// Agent answers the begin and end requests of a client for each trial.
 type Agent struct {
 	options   Options
 	root      *os.Root
@@ -61,7 +61,7 @@ type Agent struct {
 	strangers strangers
 }
 
-// New opens the directory, if there is one.
+// New opens the directory, if one is named.
 func New(options Options) (*Agent, error) {
 	if options.Directory == "" {
 		return &Agent{options: options}, nil
@@ -77,7 +77,7 @@ func New(options Options) (*Agent, error) {
 	return &Agent{options: options, root: root, disk: disk}, nil
 }
 
-// Serve answers until ctx is done.
+// Serve answers requests until ctx is done.
 func (a *Agent) Serve(ctx context.Context) error {
 	listener, err := net.Listen("tcp", a.options.Listen)
 	if err != nil {
@@ -91,7 +91,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 	return nil
 }
 
-// server takes of anybody, before a token is asked for, no more than of its clients.
+// server returns the HTTP server. Before it has seen a token, it accepts no more from a connection than clients send.
 func (a *Agent) server() *http.Server {
 	return &http.Server{
 		Handler: a.Handler(), TLSConfig: a.options.TLS, ReadTimeout: untilAsked, IdleTimeout: betweenAsks, MaxHeaderBytes: mostBytes,
@@ -99,7 +99,7 @@ func (a *Agent) server() *http.Server {
 	}
 }
 
-// Handler is the agent's HTTP interface.
+// Handler returns the agent's HTTP interface.
 func (a *Agent) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusOK) })
@@ -129,7 +129,7 @@ type beginning struct {
 	Senders           int    `json:"senders"`
 }
 
-// begin brings the file into the state asked for and starts sampling. A trial that was never ended is forgotten.
+// begin brings the file into the requested state and starts sampling. It forgets a trial that did not end.
 func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	var asked beginning
 	if err := json.NewDecoder(request.Body).Decode(&asked); err != nil {
@@ -184,7 +184,7 @@ func (a *Agent) forget() {
 	}
 }
 
-// changes bring a file into each cache state; they end when their client is gone, so that the next need not wait.
+// changes bring a file into each cache state. They end when their client disconnects, so that the next client need not wait.
 var changes = map[string]func(context.Context, *os.File) error{
 	"":        leave,
 	"Natural": leave,
@@ -235,13 +235,13 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 	answer(writer, agentclient.Ending{ServerSample: sample, TCP: activity, Trace: trace})
 }
 
-// localAddress is where the client's request came to: its load comes by the same interface.
+// localAddress returns the address at which the client's request arrived. The load arrives at the same interface.
 func localAddress(request *http.Request) net.Addr {
 	address, _ := request.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return address
 }
 
-// known is nil for a limit of 0, which is none that the kernel tells.
+// known returns nil for a limit of 0, which means that the kernel reports none.
 func known(limit int64) *int64 {
 	if limit == 0 {
 		return nil
@@ -249,7 +249,7 @@ func known(limit int64) *int64 {
 	return &limit
 }
 
-// traced ends the tracing of TCP: what it did, and its trace as text.
+// traced ends the tracing of TCP. It returns the activity, and the trace as text.
 func (t *trial) traced() (*contract.TCPActivity, string) {
 	if t.recorder == nil {
 		return nil, ""
@@ -263,7 +263,7 @@ func (t *trial) traced() (*contract.TCPActivity, string) {
 
 func answer(writer http.ResponseWriter, body any) {
 	writer.Header().Set("Content-Type", "application/json")
-	// An error here means that the client is gone: it will ask again.
+	// An error here means that the client has disconnected. It will ask again.
 	_ = json.NewEncoder(writer).Encode(body)
 }
 

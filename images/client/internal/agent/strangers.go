@@ -10,14 +10,14 @@ import (
 
 const mostStrangers = 64
 
-// strangers are the connections that have not shown the token yet, oldest first. Beyond some the oldest goes, so that neither
-// memory nor a client's way in is taken by others.
+// strangers are the connections that have not shown the token yet, the oldest first. Above a limit the oldest is closed, so that
+// strangers can take neither memory nor the place of a client.
 type strangers struct {
 	mutex sync.Mutex
 	known []net.Conn
 }
 
-// follow is called with each new state of a connection.
+// follow handles each new state of a connection.
 func (s *strangers) follow(connection net.Conn, state http.ConnState) {
 	switch state {
 	case http.StateNew:

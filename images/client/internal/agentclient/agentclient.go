@@ -53,8 +53,8 @@ func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error
 	return a.begin(ctx, limit, map[string]any{"file": file, "cacheState": cacheState})
 }
 
-// BeginTracing starts sampling without a file. With an interval above 0 it also samples TCP, of as many connections as there
-// are senders: those that send most.
+// BeginTracing starts sampling without a file. With an interval above 0 it also samples TCP, of as many connections as there are
+// senders, those that send most.
 func (a *Agent) BeginTracing(ctx context.Context, interval time.Duration, senders int) (bool, error) {
 	return a.begin(ctx, a.Timeout, map[string]any{"traceMilliseconds": interval.Milliseconds(), "senders": senders})
 }

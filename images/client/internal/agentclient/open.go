@@ -9,10 +9,10 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// ServerNotStarted is the reason for which an agent refuses to open a gate: no server listens behind it yet.
+// ServerNotStarted is the reason with which an agent refuses to open a gate before the server listens.
 const ServerNotStarted = "ServerNotStarted"
 
-// Open lets the server behind a gate listen until shut is called, or this program ends: the agent watches the connection.
+// Open lets the server behind a gate listen until shut is called or this program ends, because the agent watches the connection.
 func (a *Agent) Open(ctx context.Context, gate int) (shut func(), err error) {
 	for deadline := time.Now().Add(a.Opening); ; {
 		if shut, err = a.open(ctx, gate); err == nil {

@@ -26,10 +26,10 @@ type Connection interface {
 	// Subscribe returns when the broker has confirmed. A message is valid until arrived returns. `at` is the time at which
 	// an application would receive it.
 	Subscribe(ctx context.Context, topic string, arrived func(message []byte, at time.Time)) error
-	// Prepare returns when messages to a topic can be sent without further requests. A topic without subscribers, alone,
-	// is deleted with this connection.
+	// Prepare returns when messages to a topic can be sent without further requests. If alone is true, the topic has no
+	// subscribers, and is deleted with this connection.
 	Prepare(ctx context.Context, topic string, alone bool) error
-	// Publish sends a message. The message must not change before it has come back, or counts as lost.
+	// Publish sends a message. The caller must not change the message until it has returned or counts as lost.
 	Publish(topic string, number uint64, message []byte) error
 	// Confirm returns when the broker has received all messages since Prepare, for a delivery without acknowledgements. An
 	// error means that this is unknown.
@@ -41,7 +41,7 @@ type Connection interface {
 	Close()
 }
 
-// Statistics of a connection so far.
+// Statistics are the statistics of a connection so far.
 type Statistics struct {
 	Connect    time.Duration // the TLS handshake left out
 	TLS        time.Duration
@@ -54,7 +54,7 @@ type Statistics struct {
 	Transport  Transport
 }
 
-// since is what came after earlier ones of the same connection; how it was made stays.
+// since returns the difference to earlier statistics of the same connection. The values of its setup stay.
 func (s Statistics) since(earlier Statistics) Statistics {
 	s.Reconnects -= earlier.Reconnects
 	s.Resent -= earlier.Resent
@@ -69,7 +69,7 @@ func (s Statistics) since(earlier Statistics) Statistics {
 	return s
 }
 
-// Transport is what a connection goes over.
+// Transport describes what a connection uses below the protocol of the broker.
 type Transport struct {
 	Local      net.Addr
 	Congestion string // the algorithm

@@ -81,7 +81,7 @@ func (p *pair) snapshot() {
 	}
 }
 
-// reset begins a trial with the connections of an earlier one, when all of them are connected.
+// reset begins a trial with the connections of an earlier trial, when all of them are connected.
 func (p *pair) reset(ctx context.Context, first uint64, start time.Time) error {
 	counts, err := newTally(p.options, first, start)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 	givenUp
 )
 
-// slot is what is known of one message.
+// slot is the state of one message.
 type slot struct {
 	number           uint64
 	intended, actual time.Duration // since the ledger's start
@@ -64,7 +64,7 @@ type ledger struct {
 }
 
 // newLedger returns a ledger for messages of at least size bytes, numbered from first. answered means that the broker
-// acknowledges each message, alone that there are no subscribers.
+// acknowledges each message. alone means that there are no subscribers.
 func newLedger(start time.Time, first uint64, size int, limits limits, answered, alone bool) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.inFlight-1)))
 	made := &ledger{
@@ -103,7 +103,8 @@ func (l *ledger) upcoming() uint64 {
 	return l.next
 }
 
-// send records a message that is sent now. It returns its number and its slot with a buffer. An intended time of 0 is now.
+// send records a message that is sent now. It returns the number of the message, and its slot with a buffer. An intended time of
+// 0 means now.
 func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -153,7 +154,7 @@ func (l *ledger) write(number uint64, message []byte) {
 	copy(message, bytes[numberBytes-l.width:])
 }
 
-// read returns the number of a message: the newest sent one that its bytes can mean.
+// read returns the number of a message: the number of the newest sent message whose first bytes are the same.
 func (l *ledger) read(message []byte) uint64 {
 	var bytes [numberBytes]byte
 	copy(bytes[numberBytes-l.width:], message[:l.width])
@@ -165,7 +166,7 @@ func (l *ledger) read(message []byte) uint64 {
 	return l.next - 1 - (l.next-1-low)&mask
 }
 
-// arrive books a message that came at a time.
+// arrive records a message that arrived at a time.
 func (l *ledger) arrive(message []byte, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -199,14 +200,14 @@ func (l *ledger) take() *contract.Distributions {
 	return &contract.Distributions{RoundTrip: l.roundTrip.Take(), RoundTripActual: l.actual.Take(), Acknowledge: l.acks.Take()}
 }
 
-// distributions are those of what came since they were last taken.
+// distributions returns the distributions of what arrived since the last call.
 func (l *ledger) distributions() *contract.Distributions {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.take()
 }
 
-// restart gives the distributions of all that came since the last one, those of sealed segments too.
+// restart returns the distributions of everything since the last restart, including sealed segments.
 func (l *ledger) restart() *contract.Distributions {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -218,14 +219,14 @@ func (l *ledger) restart() *contract.Distributions {
 	return total
 }
 
-// recordUnsent books messages that were due and not sent.
+// recordUnsent counts messages that were due and not sent.
 func (l *ledger) recordUnsent(number int64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.counts.Unsent = number
 }
 
-// acknowledge books the broker's word for a message.
+// acknowledge records the acknowledgement of a message by the broker.
 func (l *ledger) acknowledge(number uint64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -251,7 +252,7 @@ func (l *ledger) acknowledge(number uint64) {
 	}
 }
 
-// confirm books the broker's word for everything that it did not acknowledge.
+// confirm records that the broker has received all messages that it does not acknowledge.
 func (l *ledger) confirm(bytes int64) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

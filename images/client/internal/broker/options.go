@@ -8,11 +8,11 @@ import (
 	"tierbench.io/client/internal/payload"
 )
 
-// Role of this program's pairs.
+// Role is the role of this program's pairs.
 type Role string
 
-// Roles: both sides of each pair, the publisher of each and the subscriber that its messages come back to, the
-// subscriber that sends them back, or a publisher without subscribers.
+// Roles: both sides of each pair, only the publishers (which receive the returned messages), only the subscribers that return
+// messages, or publishers without subscribers.
 const (
 	Both      Role = "Both"
 	Publisher Role = "Publisher"
@@ -20,13 +20,13 @@ const (
 	Alone     Role = "Alone"
 )
 
-// Tunings: for the shortest way of each message, on one CPU, where no thread has to be woken, or for the highest rate.
+// Tunings. Light is for short paths: one CPU, so that no thread has to be woken. Heavy is for high rates.
 const (
 	Light = "Light"
 	Heavy = "Heavy"
 )
 
-// Options of trials with one broker.
+// Options are the options of trials with one broker.
 type Options struct {
 	Driver          Driver
 	Topic           string // what all topics begin with
@@ -54,7 +54,7 @@ type Options struct {
 	WarmRounds      int  // at most, before the first trial
 }
 
-// topic of a pair's messages: connections that last have one that does.
+// topic returns the topic of a pair's messages. Kept connections keep their topic.
 func (o *Options) topic(trial string, number int) string {
 	if o.Keeps {
 		trial = "kept"

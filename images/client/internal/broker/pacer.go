@@ -15,8 +15,8 @@ import (
 
 const readings = 5
 
-// pacer wakes at given times by a timerfd that the runtime's poller waits for: the runtime's own timers fire half a
-// millisecond late, more than a round trip takes. The timerfd is not read: setting it again discards its expiration.
+// pacer wakes at given times by a timerfd that the runtime's poller waits for. The runtime's own timers fire half a millisecond
+// late, which is longer than a round trip. The timerfd is never read, because setting it again discards its expiration.
 type pacer struct {
 	file  *os.File
 	ready syscall.RawConn
@@ -25,7 +25,7 @@ type pacer struct {
 	stop  func() bool
 }
 
-// newPacer counts from base; its waits end with ctx.
+// newPacer returns a pacer that counts from base. Its waits end with ctx.
 func newPacer(ctx context.Context, base time.Time) (*pacer, error) {
 	descriptor, err := unix.TimerfdCreate(unix.CLOCK_MONOTONIC, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {
@@ -44,7 +44,7 @@ func newPacer(ctx context.Context, base time.Time) (*pacer, error) {
 	return &pacer{file, ready, base, at, stop}, nil
 }
 
-// clockAt returns the kernel's clock at base: the best of several readings, as this one may be interrupted.
+// clockAt returns the kernel's clock at base. It takes the best of several readings, because a reading may be interrupted.
 func clockAt(base time.Time) (int64, error) {
 	var at int64
 	narrowest := time.Duration(math.MaxInt64)
@@ -61,7 +61,7 @@ func clockAt(base time.Time) (int64, error) {
 	return at, nil
 }
 
-// wait returns at a time since base, at once if it is over.
+// wait returns at a time since base, or at once if that time has passed.
 func (p *pacer) wait(ctx context.Context, until time.Duration) error {
 	for time.Since(p.base) < until && ctx.Err() == nil {
 		set := false

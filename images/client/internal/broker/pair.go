@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// pair is a publisher and where its messages come back to, if they do, or an echo.
+// pair is a publisher and the receiver of its returned messages, if there is one, or an echo.
 type pair struct {
 	*tally
 	options     *Options
@@ -30,7 +30,7 @@ type pair struct {
 	once        sync.Once
 }
 
-// tally is what a pair has of one trial.
+// tally holds what a pair counts in one trial.
 type tally struct {
 	ledger  *ledger
 	encoder *payload.Codec
@@ -39,7 +39,7 @@ type tally struct {
 	encoded int64 // and after it
 }
 
-// newTally is that of a trial that began at a time, whose messages are numbered from the first on.
+// newTally returns the tally of a trial that began at start. Its messages are numbered from first.
 func newTally(options *Options, first uint64, start time.Time) (*tally, error) {
 	encoder, err := payload.NewCodec(options.Compression, options.Encryption, options.Key)
 	if err != nil {
@@ -58,8 +58,8 @@ func clientName(options *Options) string {
 	return strings.ReplaceAll(options.Topic, "/", "-")
 }
 
-// connect makes the connections of a pair's role and subscribes; messages are numbered from the first on, and start is when
-// its clock begins.
+// connect makes the connections of a pair's role, and subscribes. Messages are numbered from first, and start is the time at
+// which the clock begins.
 func connect(ctx context.Context, options *Options, number int, trial string, first uint64, start time.Time) (*pair, error) {
 	counts, err := newTally(options, first, start)
 	if err != nil {
@@ -102,7 +102,7 @@ func (p *pair) open(ctx context.Context, name string, events Events) (Connection
 	return connection, nil
 }
 
-// echo decodes every message, as a consumer would, and sends the very bytes back.
+// echo decodes every message, as a consumer would, and returns the same bytes.
 func (p *pair) echo(ctx context.Context, name string) error {
 	connection, err := p.open(ctx, name+"-e", Events{})
 	if err != nil {
@@ -174,7 +174,7 @@ func (p *pair) isValid(plain []byte) bool {
 	return len(plain) == len(wanted) && bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
 }
 
-// load makes a trial's load, unless a connection stays broken for longer than the timeout.
+// load makes the load of a trial. It ends early if a connection stays broken for longer than the timeout.
 func (p *pair) load(ctx context.Context) error {
 	watched, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -227,7 +227,7 @@ func (p *pair) sendAll(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// confirm lets the broker say that it has taken what it does not acknowledge.
+// confirm waits until the broker confirms that it has received what it does not acknowledge.
 func (p *pair) confirm(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, p.options.DeliveryTimeout)
 	defer cancel()
@@ -239,7 +239,7 @@ func (p *pair) confirm(ctx context.Context) error {
 	return nil
 }
 
-// phase is when in its first interval a pair begins: not all at once.
+// phase returns the time within its first interval at which a pair begins, so that pairs do not begin at once.
 func (p *pair) phase() time.Duration {
 	longest := p.options.Interval
 	if p.options.Duration > 0 {
@@ -251,7 +251,7 @@ func (p *pair) phase() time.Duration {
 	return time.Duration(rand.New(rand.NewPCG(p.options.Seed, uint64(p.number))).Int64N(longest.Nanoseconds()))
 }
 
-// due is how many messages a load has; a closed loop ends with its time.
+// due returns the number of messages of a load. A closed loop ends by time.
 func (p *pair) due(phase time.Duration) int64 {
 	switch {
 	case p.options.Duration == 0:
@@ -262,7 +262,7 @@ func (p *pair) due(phase time.Duration) int64 {
 	return int64((p.options.Duration-phase-1)/p.options.Interval) + 1
 }
 
-// isOver says whether nothing more is to be sent; an open loop's last message may leave as late as any.
+// isOver reports whether no message is left to send. The last message of an open loop may be late.
 func (p *pair) isOver(elapsed, late time.Duration) bool {
 	if p.options.Interval > 0 {
 		elapsed -= late
@@ -316,7 +316,7 @@ func (p *pair) send(intended, late time.Duration) error {
 	return p.publisher.Publish(p.topic, number, message)
 }
 
-// close ends all connections; what they have counted remains.
+// close ends all connections. Their counts remain.
 func (p *pair) close() {
 	p.once.Do(func() {
 		for _, connection := range p.connections {

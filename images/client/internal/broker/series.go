@@ -15,7 +15,7 @@ const (
 	probeTimeout = 2 * time.Second
 )
 
-// Target is a broker that messages go through.
+// Target is a broker that messages are sent through.
 type Target struct {
 	Options *Options
 
@@ -23,7 +23,7 @@ type Target struct {
 	first uint64  // number of the first messages of the next trial
 }
 
-// Prepare waits until the broker carries messages, and is warm.
+// Prepare waits until the broker delivers messages, and warms it up.
 func (t *Target) Prepare(ctx context.Context) error {
 	if err := becomeReady(ctx, t.Options); err != nil {
 		return err
@@ -32,7 +32,7 @@ func (t *Target) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// becomeReady waits until a small message makes the round trip, then lets the largest make it.
+// becomeReady waits until a small message makes the round trip, then sends the largest message.
 func becomeReady(ctx context.Context, options *Options) error {
 	small := options.Content.Content(0)
 	small = small[:min(len(small), numberBytes)]
@@ -56,7 +56,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 	}
 }
 
-// carries lets a largest message make the round trip.
+// carries sends the largest message on the round trip.
 func carries(ctx context.Context, options *Options) error {
 	largest := options.Content.Largest()
 	err := probe(ctx, options, largest, options.DeliveryTimeout)

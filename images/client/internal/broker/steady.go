@@ -9,8 +9,8 @@ const (
 	leastBatches   = 40  // for a verdict
 )
 
-// series is the course of a pair's round trips: the logarithms' sums of batches of as many operations each, and the
-// distributions of each segment of batches. It is of bounded size however long it is.
+// series holds the round trips of a pair over time: the sums of the logarithms of batches, and the distributions of each segment
+// of batches. Its size is bounded.
 type series struct {
 	size     int // operations of a batch
 	sums     []int64
@@ -21,7 +21,7 @@ type series struct {
 
 func newSeries() *series { return &series{size: batchLeast} }
 
-// add takes in the logarithm of an operation; it says whether a segment is whole, and to be sealed.
+// add adds the logarithm of an operation. It reports whether a segment is complete and must be sealed.
 func (s *series) add(logarithm int64) bool {
 	s.filling += logarithm
 	if s.filled++; s.filled < s.size {
@@ -32,7 +32,7 @@ func (s *series) add(logarithm int64) bool {
 	return len(s.sums)%segmentBatches == 0
 }
 
-// seal keeps the distributions of the segment that is whole.
+// seal keeps the distributions of the complete segment.
 func (s *series) seal(segment *contract.Distributions) {
 	s.segments = append(s.segments, segment)
 	if len(s.sums) < mostBatches {
@@ -46,8 +46,8 @@ func (s *series) seal(segment *contract.Distributions) {
 	s.segments = s.segments[:len(s.segments)/2]
 }
 
-// discard drops the segments that begin within so many operations, and gives the number of their round trips; of their
-// acknowledgements, if nothing comes back.
+// discard drops the segments that begin within the first operations. It returns the number of their round trips, or of their
+// acknowledgements if no message returns.
 func (s *series) discard(operations int) (discarded int64) {
 	segment := s.size * segmentBatches
 	dropped := min((operations+segment-1)/segment, len(s.segments))
@@ -63,7 +63,7 @@ func (s *series) discard(operations int) (discarded int64) {
 	return discarded
 }
 
-// coarser adds up each `factor` neighbours; what is left over is dropped.
+// coarser sums each group of factor neighbours. It drops the rest.
 func coarser(sums []int64, factor int) []int64 {
 	made := make([]int64, len(sums)/factor, mostBatches)
 	for index := range made {
@@ -106,8 +106,8 @@ func warmUp(pairs []*series) (operations int, steady *bool) {
 	return before * size, &is
 }
 
-// truncation is the MSER statistic's least place: how many values are left out so that the standard error of the mean of
-// those that remain, no fewer than a quarter, is least.
+// truncation returns the number of values to leave out so that the standard error of the mean of the others is least. It keeps at
+// least a quarter (the MSER statistic).
 func truncation(values []int64) int {
 	var sum, squares, least float64
 	best := len(values)

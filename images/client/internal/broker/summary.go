@@ -7,15 +7,15 @@ import (
 	"tierbench.io/client/internal/tcpinfo"
 )
 
-// course of a trial: whether its connections are its own, when all pairs were connected and when the load began, since the
-// first began to connect, and what went over their connections until the one and in the other.
+// course holds the stages of a trial: whether its connections are new, when all pairs were connected, when the load began, and
+// the traffic before and during the load. Times count from the first connection.
 type course struct {
 	fresh            bool
 	connected, begun time.Duration
 	setup, load      tcpinfo.Counters
 }
 
-// traffic is what has gone over all connections so far.
+// traffic returns what all connections have carried so far.
 func traffic(pairs []*pair) (total tcpinfo.Counters) {
 	for _, one := range pairs {
 		if one == nil {
@@ -28,7 +28,7 @@ func traffic(pairs []*pair) (total tcpinfo.Counters) {
 	return total
 }
 
-// summarize adds up what the pairs saw. What each received is of subscribers alone.
+// summarize sums what the pairs saw. Only subscribers count received messages.
 func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 	total := &contract.Exchange{
 		ErrorCauses: map[string]int64{},

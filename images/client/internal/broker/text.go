@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Words say what became of the messages.
+// Words returns what happened to the messages.
 func Words(trial contract.Trial) string {
 	seconds, exchange := float64(trial.DurationNanoseconds)/1e9, trial.Exchange
 	number, became, times, lost := exchange.Acknowledged, "acknowledged", "acknowledgement", "unknown how many"

@@ -13,15 +13,14 @@ import (
 	"tierbench.io/client/internal/rusage"
 )
 
-// How long parts wait for each other. A pod may have to pull its image, and a load has no time limit. The operator ends parts
-// that wait for a lost one.
+// The time that parts wait for each other. A pod may have to pull its image, and a load has no time limit. The operator ends
+// parts that wait for a lost part.
 const (
 	untilStart = 10 * time.Minute
 	untilEnd   = 24 * time.Hour
 )
 
-// Trial publishes and receives once, and reports it. A part that fails meets the others all the same, so that they need
-// not wait.
+// Trial runs and reports one trial. A part that fails still meets the others, so that they need not wait.
 func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
 	name := fmt.Sprintf("t%d", number)
 	if warmup {
@@ -113,7 +112,7 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 	return trial, failed, nil
 }
 
-// nothing is why a trial failed that nothing came of.
+// nothing returns why a trial without any result failed.
 func nothing(role Role, exchange *contract.Exchange) error {
 	switch {
 	case role == Echo:
@@ -125,7 +124,7 @@ func nothing(role Role, exchange *contract.Exchange) error {
 	return nil
 }
 
-// observe begins the agent's sampling, if this part is the one that does.
+// observe begins the agent's sampling, if this part is responsible for it.
 func observe(ctx context.Context, options *Options) (bool, error) {
 	if options.Agent == nil || options.Part > 0 {
 		return false, nil
@@ -133,7 +132,7 @@ func observe(ctx context.Context, options *Options) (bool, error) {
 	return options.Agent.Begin(ctx, "", "")
 }
 
-// transport is what the load goes over.
+// transport returns what the load uses below the protocol of the broker.
 func transport(pairs []*pair) (over Transport) {
 	for _, one := range pairs {
 		if one != nil && len(one.connections) > 0 {
@@ -143,7 +142,7 @@ func transport(pairs []*pair) (over Transport) {
 	return over
 }
 
-// cpuLimit is what this program may use of CPUs, in thousandths of one: by quotas, and by the Go scheduler.
+// cpuLimit returns what this program can use of the CPUs, in thousandths: the minimum of quotas and of the Go scheduler.
 func cpuLimit() int64 {
 	scheduler := int64(runtime.GOMAXPROCS(0)) * 1000
 	if limit := computer.Own().CPULimit(); limit > 0 {
@@ -183,7 +182,7 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 	return err
 }
 
-// each does something with all pairs at once.
+// each calls a function for all pairs at once.
 func each(pairs []*pair, do func(*pair) error) error {
 	errs := make([]error, len(pairs))
 	var group sync.WaitGroup

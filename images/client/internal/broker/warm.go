@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// WarmRounds are enough for any broker.
+// WarmRounds is enough for any broker.
 const WarmRounds = 20
 
 const (
@@ -18,8 +18,8 @@ const (
 	warmVain  = 3    // rounds without a gain, after which there is none to come
 )
 
-// warm lets as many pairs as the trials have exchange messages until their round trip no longer falls: the first that a cold
-// broker carries take several times as long as later ones. What goes wrong here the trials will tell.
+// warm lets as many pairs as in a trial exchange messages until their round trip no longer falls. The first messages of a cold
+// broker take several times as long as later ones. It ignores errors, because the trials report them.
 func warm(ctx context.Context, options *Options) {
 	if options.WarmRounds == 0 {
 		return
@@ -39,7 +39,7 @@ func warm(ctx context.Context, options *Options) {
 	}
 }
 
-// roundTrips are those since they were last taken.
+// roundTrips returns the round trips since the last call.
 func roundTrips(pairs []*pair) *contract.Histogram {
 	total := &contract.Distributions{}
 	for _, one := range pairs {

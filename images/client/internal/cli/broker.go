@@ -27,8 +27,8 @@ const (
 	mostBatch      = 16 << 20
 )
 
-// spareHeap is never touched, so that it takes no memory; it lets as much garbage gather before it is collected. A heap of
-// only a few messages would be collected a hundred times a second.
+// spareHeap is never touched, so it takes no memory. It delays garbage collection: a heap of only a few messages would be
+// collected a hundred times per second.
 const spareHeap = 32 << 20
 
 var roles = []broker.Role{broker.Both, broker.Publisher, broker.Echo, broker.Alone}
@@ -255,7 +255,7 @@ func (f *brokerFlags) key() ([]byte, error) {
 	return key, err
 }
 
-// wordIn is what a file holds, without space around it; nothing if no file is named.
+// wordIn returns the content of a file without surrounding space. It is empty if no file is named.
 func wordIn(flag, path string) (string, error) {
 	if path == "" {
 		return "", nil

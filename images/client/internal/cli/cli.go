@@ -1,4 +1,4 @@
-// Package cli is the command line of tierbench-client.
+// Package cli implements the command line of tierbench-client.
 package cli
 
 import (
@@ -19,7 +19,7 @@ const (
 	exitInterrupted = 128 + int(syscall.SIGTERM)
 )
 
-// Main runs the program and gives its exit code.
+// Main runs the program and returns its exit code.
 func Main(arguments []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()

@@ -71,7 +71,7 @@ func runDownload(ctx context.Context, flags *downloadFlags) error {
 	if err != nil {
 		return flags.refuse(err)
 	}
-	// A download is one stream of work: threads that look for more of it take time from it.
+	// A download is one stream of work. More threads would search for work, and take time from it.
 	runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), flags.concurrency))
 	if flags.output == "text" {
 		report := download.NewTextReport(os.Stdout)

@@ -19,10 +19,10 @@ const (
 	moreThanWindow = 1 << 17
 )
 
-// schemes of --url, and whether each is with TLS.
+// schemes are the schemes of --url, and whether each uses TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
 
-// driver is the one that the --url of a target asks for, for messages of so many bytes at most.
+// driver returns the driver for the --url of a target, for messages of at most messageBytes.
 func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 	given := of(f.url, index)
 	address, err := url.Parse(given)
@@ -78,7 +78,7 @@ func (f *brokerFlags) kafka(address string, config *tls.Config, username, passwo
 	}
 }
 
-// buffered is the window, if nothing that comes back is to keep to it.
+// buffered returns the window, if returned messages do not limit it.
 func (f *brokerFlags) buffered() int {
 	if f.role == string(broker.Alone) {
 		return f.window

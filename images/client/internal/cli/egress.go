@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/egress"
 )
 
-// egressFlags say where a server must not be.
+// egressFlags name the networks in which a server must not be.
 type egressFlags struct{ refused string }
 
 func (f *egressFlags) add(set *pflag.FlagSet) {

@@ -12,7 +12,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// ending is how an engine tells what it measured: as text, or as the contract's lines with a seal.
+// ending reports what an engine measured: as text, or as lines of the contract with a seal.
 type ending struct {
 	output, terminationLog string
 }
@@ -29,7 +29,7 @@ func (e *ending) check() error {
 	return nil
 }
 
-// run runs a series and tells of it: a person by text, a program by the contract.
+// run runs a series and reports it: as text for a person, and by the contract for a program.
 func (e *ending) run(ctx context.Context, text contract.Report, series *contract.Series) error {
 	if e.output == "text" {
 		return series.Run(ctx, text)
@@ -38,7 +38,7 @@ func (e *ending) run(ctx context.Context, text contract.Report, series *contract
 	return e.seal(printer, series.Run(ctx, printer))
 }
 
-// refuse ends the program before it began: the operator learns why from a seal without trials.
+// refuse ends the program before it begins. A seal without trials tells the operator why.
 func (e *ending) refuse(err error) error {
 	var failure *contract.Failure
 	if !errors.As(err, &failure) {
@@ -47,7 +47,7 @@ func (e *ending) refuse(err error) error {
 	return e.seal(contract.NewPrinter(io.Discard), failure)
 }
 
-// seal leaves the termination message for what was printed, and why it ended with err.
+// seal writes the termination message about the printed lines, and about err.
 func (e *ending) seal(printer *contract.Printer, err error) error {
 	var failure *contract.Failure
 	switch {

@@ -48,7 +48,7 @@ func runPrepare(ctx context.Context, options prepare.Options, sizes, owner strin
 	return prepare.Run(ctx, options)
 }
 
-// explain leaves the reason of a failure in the termination message.
+// explain writes the reason of a failure to the termination message.
 func explain(err error, terminationLog string) error {
 	if err == nil {
 		return nil
@@ -89,8 +89,8 @@ func parseOwner(text string) (uid, gid int, err error) {
 	return uid, gid, nil
 }
 
-// currentUser returns the owner if none is named. Files of root are refused: the kernel tells only their owner which of
-// their pages are in memory.
+// currentUser returns the owner of the files if none is named. It refuses files of root, because the kernel reports resident
+// pages only to the owner.
 func currentUser() (uid, gid int, err error) {
 	if os.Geteuid() != 0 {
 		return os.Geteuid(), os.Getegid(), nil

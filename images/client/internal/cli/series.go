@@ -14,8 +14,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// seriesFlags say which trials are run, in which order. Flags of targets are given once, and hold for all, or once for each
-// target.
+// seriesFlags name the trials and their order. A flag of targets is given once for all targets, or once for each.
 type seriesFlags struct {
 	trials                              string
 	warmup                              int
@@ -33,7 +32,7 @@ func (f *seriesFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.agentPinFile, "agent-pin-file", nil, "file with the pin of the agent's key, sha256//BASE64; again for each target")
 }
 
-// of is the value of a flag for one of the targets.
+// of returns the value of a flag for one of the targets.
 func of[Value any](values []Value, target int) Value {
 	var none Value
 	switch {
@@ -45,7 +44,7 @@ func of[Value any](values []Value, target int) Value {
 	return values[target]
 }
 
-// series are the trials of as many targets as are made.
+// series returns the trials of all targets.
 func (f *seriesFlags) series(number int, target func(index int, agent *agentclient.Agent) (contract.Target, error)) (*contract.Series, error) {
 	if f.warmup < 0 {
 		return nil, errors.New("--warmup cannot be negative")
@@ -80,7 +79,7 @@ func (f *seriesFlags) series(number int, target func(index int, agent *agentclie
 	return series, nil
 }
 
-// connectAgent knows the agent of a target; nil without one.
+// connectAgent returns the client of a target's agent, or nil if it has none.
 func (f *seriesFlags) connectAgent(target int) (*agentclient.Agent, error) {
 	url := of(f.agent, target)
 	if url == "" {
@@ -99,7 +98,7 @@ func (f *seriesFlags) connectAgent(target int) (*agentclient.Agent, error) {
 	return agentclient.New(strings.TrimSuffix(url, "/"), token, pin), nil
 }
 
-// numbers of the cases: those given, else 1, 2, 3 … for several, and none for one.
+// numbers returns the numbers of the cases: the given ones, or 1, 2, 3 … for several cases, or none for one.
 func (f *seriesFlags) numbers(number int) ([]int, error) {
 	for flag, given := range map[string]int{
 		"case": len(f.cases), "deadline-seconds": len(f.deadlines), "agent": len(f.agent),
@@ -123,7 +122,7 @@ func (f *seriesFlags) numbers(number int) ([]int, error) {
 	return cases, nil
 }
 
-// perTarget refuses a flag that is given neither once nor for each target.
+// perTarget rejects a flag that is given neither once nor once per target.
 func perTarget(flag string, given, targets int) error {
 	if given > 1 && given != targets {
 		return fmt.Errorf("--%s is given %d times for %d targets: give it once, or for each", flag, given, targets)
@@ -131,7 +130,7 @@ func perTarget(flag string, given, targets int) error {
 	return nil
 }
 
-// parseTurns reads FIRST-LAST, of all cases in turn, and CASE:TRIAL; several of them with commas between.
+// parseTurns parses FIRST-LAST (all cases in turn) and CASE:TRIAL, separated by commas.
 func parseTurns(text string, cases []int) ([]contract.Turn, error) {
 	var turns []contract.Turn
 	for item := range strings.SplitSeq(text, ",") {

@@ -13,15 +13,15 @@ const (
 	groupsFolder   = "sys/fs/cgroup"
 )
 
-// hierarchy of control groups that has the CPU's controller.
+// hierarchy is the hierarchy of control groups with the CPU controller.
 type hierarchy struct {
 	top, path string
 	unified   bool // cgroup v2
 }
 
-// groups are the folders of a process's control group and of those above it, as far up as its container sees them: a pod's
-// quota is above that of its containers. A container that has no namespace of control groups reads a path that is not
-// below its mount, which is of its own group then.
+// groups returns the folders of a process's control group and of its visible parents, because the quota of a pod is above that of
+// its containers. A container without a namespace of control groups reads a path outside its mount. Then the mount is its own
+// group.
 func (h hierarchy) groups() []string {
 	found := []string{}
 	for path := filepath.Join("/", h.path); ; path = filepath.Dir(path) {
@@ -32,7 +32,7 @@ func (h hierarchy) groups() []string {
 	}
 }
 
-// hierarchies that the process is in; none for the host.
+// hierarchies returns the hierarchies of the process, and none for the host.
 func (p Process) hierarchies() []hierarchy {
 	if p.root == "" {
 		return nil
@@ -55,8 +55,8 @@ func (p Process) hierarchies() []hierarchy {
 	return found
 }
 
-// CPULimit is what the process may use of CPUs at once, in thousandths of one: the least of its processors and of the
-// quotas of its control group (v1, v2) and those above it, as far as they are seen. 0: not known, as none is seen at all.
+// CPULimit returns what the process can use of the CPUs at once, in thousandths: the minimum of its processors and of the visible
+// quotas of its control groups (v1, v2). It returns 0 if nothing is visible.
 func (p Process) CPULimit() int64 {
 	if _, err := os.Stat(filepath.Join(p.root, groupsFolder)); p.root == "" || err != nil {
 		return 0
@@ -72,7 +72,7 @@ func (p Process) CPULimit() int64 {
 	return limit
 }
 
-// quota of a group in thousandths of a CPU; 0 if it has none.
+// quota returns the quota of a group in thousandths of a CPU, or 0 if it has none.
 func (h hierarchy) quota(group string) int64 {
 	var quota, period int64
 	content := text(group, "cpu.max")
@@ -85,8 +85,8 @@ func (h hierarchy) quota(group string) int64 {
 	return max(1, quota*1000/period)
 }
 
-// Throttled is how long quotas have held the process's group back, in nanoseconds, added up over its CPUs: that of the
-// group on its way up that was held back most. nil: the kernel does not tell.
+// Throttled returns how long quotas have throttled the process's group, in nanoseconds, summed over its CPUs. Of the group and
+// its parents, the most throttled one counts. It returns nil if the kernel does not report it.
 func (p Process) Throttled() *int64 {
 	var most *int64
 	for _, hierarchy := range p.hierarchies() {
@@ -117,7 +117,7 @@ func (h hierarchy) throttled(group string) *int64 {
 	return nil
 }
 
-// processors that the process may run on; 0 if the kernel does not tell.
+// processors returns the number of processors that the process may run on, or 0 if the kernel does not report it.
 func (p Process) processors() int64 {
 	if p.root == "" {
 		return 0
@@ -130,7 +130,7 @@ func (p Process) processors() int64 {
 	return 0
 }
 
-// overlap counts the CPUs that both lists have, such as 0-3,8. Where it is not known which are online, all are.
+// overlap counts the CPUs that are in both lists, such as 0-3,8. An unknown list of online CPUs means all.
 func overlap(allowed, online string) int64 {
 	one, other := members(allowed), members(online)
 	if len(other) == 0 {

@@ -9,7 +9,7 @@ import (
 
 const mostCharacters = 63 // of a name, by the contract
 
-// text of a file; empty where this kernel has none, or will not say.
+// text returns the content of a file. It is empty if the kernel has no such file, or refuses to read it.
 func text(parts ...string) string {
 	content, err := os.ReadFile(filepath.Join(parts...))
 	if err != nil {
@@ -18,13 +18,13 @@ func text(parts ...string) string {
 	return strings.TrimSpace(string(content))
 }
 
-// word is the same, as short as the contract has it.
+// word returns the content of a file, cut to the length that the contract allows.
 func word(parts ...string) string {
 	found := text(parts...)
 	return found[:min(len(found), mostCharacters)]
 }
 
-// number in a file; nil where there is none, or a negative one.
+// number returns the number in a file, or nil if there is none or it is negative.
 func number(parts ...string) *int64 {
 	value, err := strconv.ParseInt(text(parts...), 10, 64)
 	if err != nil || value < 0 {
@@ -33,7 +33,7 @@ func number(parts ...string) *int64 {
 	return &value
 }
 
-// matching are the files that a pattern names.
+// matching returns the files that match a pattern.
 func matching(parts ...string) []string {
 	files, err := filepath.Glob(filepath.Join(parts...))
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 
 const cpus = "sys/devices/system/cpu/cpu[0-9]*"
 
-// meanFrequency is the mean of a frequency, in kHz, over all CPUs that tell it: they may differ in kind.
+// meanFrequency returns the mean of a frequency, in kHz, over all CPUs that report it. CPUs may differ.
 func meanFrequency(host, name string) *int64 {
 	var sum, count int64
 	for _, file := range matching(host, cpus, "cpufreq", name) {
@@ -23,7 +23,7 @@ func meanFrequency(host, name string) *int64 {
 	return &mean
 }
 
-// governor of all CPUs; with commas between where they differ.
+// governor returns the governor of all CPUs, separated by commas if they differ.
 func governor(host string) string {
 	names := []string{}
 	for _, file := range matching(host, cpus, "cpufreq/scaling_governor") {
@@ -36,8 +36,8 @@ func governor(host string) string {
 	return joined[:min(len(joined), mostCharacters)]
 }
 
-// powerMode of a Jetson: nvpmodel writes "pmode:0002 fmode:quiet", and /etc/nvpmodel.conf has "< POWER_MODEL ID=2 NAME=15W >".
-// Without that the number is the name.
+// powerMode returns the power mode of a Jetson. nvpmodel writes "pmode:0002 fmode:quiet", and /etc/nvpmodel.conf has "<
+// POWER_MODEL ID=2 NAME=15W >". Without that file, the number is the name.
 func powerMode(host string) string {
 	for _, field := range strings.Fields(text(host, "var/lib/nvpmodel/status")) {
 		digits, found := strings.CutPrefix(field, "pmode:")

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// MemoryAvailable is what the page cache may take when this process reads a file, in bytes: what the computer has available
-// (with what is cached already and may go), and no more than the limits of the process's control group, to which the pages
-// are charged. nil: the kernel does not tell.
+// MemoryAvailable returns the bytes that the page cache can use when this process reads a file. It is the available memory of the
+// computer, or the limit of the process's control group if that is less, because pages are charged to the group. It returns nil
+// if the kernel does not report it.
 func (p Process) MemoryAvailable() *int64 {
 	available := availableMemory(text(p.host, "proc/meminfo"))
 	if available == nil {
@@ -29,7 +29,8 @@ func (p Process) MemoryAvailable() *int64 {
 	return available
 }
 
-// memoryGroup is where a line of /proc/PID/cgroup has its limit of memory, and the name of the file; empty if it has none.
+// memoryGroup returns the place of the memory limit for a line of /proc/PID/cgroup, and the name of the file. The name is empty
+// if there is no limit.
 func memoryGroup(line string) (hierarchy, string) {
 	fields := strings.SplitN(line, ":", 3)
 	switch {
@@ -43,7 +44,7 @@ func memoryGroup(line string) (hierarchy, string) {
 	return hierarchy{}, ""
 }
 
-// availableMemory reads MemAvailable, in kB, of /proc/meminfo.
+// availableMemory returns MemAvailable of /proc/meminfo.
 func availableMemory(content string) *int64 {
 	for line := range strings.Lines(content) {
 		fields := strings.Fields(line)

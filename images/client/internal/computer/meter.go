@@ -1,5 +1,5 @@
-// Package computer tells the state of the computer that a trial runs on, and what a process may use of its CPUs. What the
-// kernel does not tell is absent (nil, or empty), never 0.
+// Package computer reports the state of the computer during a trial, and what a process can use of its CPUs. A value that the
+// kernel does not report is absent (nil or empty), never 0.
 package computer
 
 import (
@@ -21,8 +21,8 @@ type Process struct {
 // Own is this process.
 func Own() Process { return Process{host: "/", root: "/", id: "self"} }
 
-// Other is a process of another container of the same pod, which share their processes: its cgroup is seen by way of its
-// root folder alone.
+// Other returns a process of another container of the same pod, if the containers share their processes. Its cgroup is visible
+// only through its root folder.
 func Other(id int) Process {
 	digits := strconv.Itoa(id)
 	return Process{host: "/", root: filepath.Join("/proc", digits, "root"), id: digits}
@@ -31,23 +31,23 @@ func Other(id int) Process {
 // Host is the whole computer, without a quota.
 func Host() Process { return Process{host: "/"} }
 
-// Meter compares a computer after a trial with the same before.
+// Meter compares the state of a computer before and after a trial.
 type Meter struct {
 	process Process
 	before  counters
 }
 
-// counters that only grow; nil is what the kernel does not tell.
+// counters only grow. A counter is nil if the kernel does not report it.
 type counters struct {
 	thermal *thermal
 	quota   *int64 // nanoseconds
 }
 
-// Watch takes the first look. It reads some files for each CPU: do so before a trial's clock starts.
+// Watch reads the state before a trial. It reads some files for each CPU, so call it before the clock of the trial starts.
 func (p Process) Watch() *Meter { return &Meter{process: p, before: p.look()} }
 
-// End takes the second look, after the clock was stopped. The interface is that of local, an address of this computer
-// that the load went through; nil where it is not known.
+// End reads the state after the clock has stopped. local is the address of this computer that the load used, or nil if it is
+// unknown.
 func (m *Meter) End(local net.Addr) *contract.Computer {
 	host, after := m.process.host, m.process.look()
 	found := &contract.Computer{
@@ -69,7 +69,8 @@ func (m *Meter) End(local net.Addr) *contract.Computer {
 
 func (p Process) look() counters { return counters{lookThermal(p.host), p.Throttled()} }
 
-// Grown is how much a counter has: nil unless both are known; a counter that was set back has grown to what it says.
+// Grown returns by how much a counter has grown, or nil unless both values are known. A counter that was reset has grown by its
+// value.
 func Grown(before, after *int64) *int64 {
 	if before == nil || after == nil {
 		return nil
@@ -81,8 +82,8 @@ func Grown(before, after *int64) *int64 {
 	return &more
 }
 
-// Route is the local address that packets to HOST:PORT leave from; nil if there is none. Nothing is sent, but a name is
-// looked up.
+// Route returns the local address from which packets to HOST:PORT leave, or nil if there is none. It sends nothing, but it looks
+// up a name.
 func Route(address string) net.Addr {
 	socket, err := net.Dial("udp", address)
 	if err != nil {

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// The Jetson's PMIC-Die says 100 °C whatever it has.
+// The PMIC-Die of a Jetson always reports 100 °C.
 const constantZone = "PMIC-Die"
 
-// Bits of a Raspberry Pi's get_throttled: frequency capped, throttled, soft limit of temperature, now and since it booted.
+// Bits of a Raspberry Pi's get_throttled: frequency capped, throttled, soft temperature limit, each now and since boot.
 const (
 	piNow   = 0xe
 	piSince = 0xe0000
@@ -17,14 +17,14 @@ const (
 
 const piThrottled = "sys/devices/platform/soc/soc:firmware/get_throttled"
 
-// thermal is what the kernel says of CPUs slowed for their heat.
+// thermal holds what the kernel reports about CPUs that are throttled because of heat.
 type thermal struct {
 	events int64 // Intel: core_throttle_count and package_throttle_count, of each CPU
 	since  uint64
 	now    bool
 }
 
-// temperature of the hottest zone, in thousandths of a degree Celsius.
+// temperature returns the temperature of the hottest zone, in thousandths of a degree Celsius.
 func temperature(host string) *int64 {
 	var hottest *int64
 	for _, zone := range matching(host, "sys/class/thermal/thermal_zone[0-9]*") {
@@ -39,7 +39,7 @@ func temperature(host string) *int64 {
 	return hottest
 }
 
-// lookThermal gives nil where nothing on this computer tells of throttling.
+// lookThermal returns nil if nothing on this computer reports throttling.
 func lookThermal(host string) *thermal {
 	found, known := thermal{}, false
 	for _, file := range matching(host, cpus, "thermal_throttle/*_throttle_count") {
@@ -61,8 +61,8 @@ func lookThermal(host string) *thermal {
 	return &found
 }
 
-// throttles between two looks. A computer that tells its state, but counts nothing, was throttled once if it was at
-// either look, or has been since it booted and was not before.
+// throttles returns the number of throttles between two readings. A computer that reports a state instead of a number counts as 1
+// if it was throttled at either reading, or at some time in between.
 func throttles(before, after *thermal) *int64 {
 	if before == nil || after == nil {
 		return nil

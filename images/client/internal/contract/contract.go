@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// Version of the contract.
+// Version is the version of the contract.
 const Version = 1
 
 const messageBytes = 1000 // of a failure; the contract allows 1024 characters
@@ -19,7 +19,7 @@ const (
 	Failed    = "Failed"
 )
 
-// Failure says why something ended without what was asked for.
+// Failure says why something ended without a result.
 type Failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -28,8 +28,8 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
 
-// cut bounds what servers and proxies put into a message to what the contract allows, without control characters. As JSON it
-// takes at most twice as much: a kubelet keeps 4096 bytes of a seal.
+// cut limits a message to what the contract allows, and removes control characters, because servers and proxies write parts of
+// it. As JSON it takes at most twice as much. A kubelet keeps 4096 bytes of a seal.
 func (f *Failure) cut() *Failure {
 	if f == nil {
 		return nil
@@ -80,25 +80,25 @@ type Trial struct {
 	TracesLeftOut       bool           `json:"tracesLeftOut,omitempty"`
 }
 
-// PairShares is what each pair had, in their order.
+// PairShares holds what each pair received, in the order of the pairs.
 type PairShares struct {
 	Received    []int64 `json:"received"`
 	Nanoseconds []int64 `json:"nanoseconds"` // from the start of the load to its last message
 }
 
-// Sides of a trace.
+// Sides are the sides of a trace.
 const (
 	ClientSide = "Client"
 	ServerSide = "Server"
 )
 
-// Trace is TCP over time at the side that sent: JSON, gzip, base64.
+// Trace is TCP over time at the sender, as JSON, compressed with gzip, in base64.
 type Trace struct {
 	Side string `json:"side"`
 	Data string `json:"data"`
 }
 
-// ClientSample is what a trial cost the client.
+// ClientSample is the cost of a trial for the client.
 type ClientSample struct {
 	CPUNanoseconds     int64     `json:"cpuNanoseconds"`
 	CPULimitMillicores int64     `json:"cpuLimitMillicores,omitempty"`
@@ -106,7 +106,7 @@ type ClientSample struct {
 	Computer           *Computer `json:"computer,omitempty"`
 }
 
-// Computer is the state of one during a trial; nil and empty are what its kernel does not tell.
+// Computer is the state of a computer during a trial. A value is nil or empty if the kernel does not report it.
 type Computer struct {
 	CPUFrequencyKilohertz     *int64 `json:"cpuFrequencyKilohertz,omitempty"`
 	CPUMaximumKilohertz       *int64 `json:"cpuMaximumKilohertz,omitempty"`
@@ -149,7 +149,7 @@ const (
 	Corrupt     = "Corrupt"
 )
 
-// Transfer is what the downloads of one trial did.
+// Transfer holds the measurements of the downloads of a trial.
 type Transfer struct {
 	Bytes                   int64            `json:"bytes"`
 	Downloads               int64            `json:"downloads"`
@@ -166,7 +166,7 @@ type Transfer struct {
 	Cipher                  string           `json:"cipher,omitempty"`
 }
 
-// Distributions within a trial.
+// Distributions are the distributions within a trial.
 type Distributions struct {
 	DownloadDuration *Histogram `json:"downloadDuration,omitempty"`
 	RoundTrip        *Histogram `json:"roundTrip,omitempty"`
@@ -175,13 +175,13 @@ type Distributions struct {
 	Ping             *Histogram `json:"ping,omitempty"`
 }
 
-// Causes of an exchange's errors; another is Corrupt.
+// Causes of the errors of an exchange. Corrupt is another one.
 const (
 	Disconnected = "Disconnected"
 	TimedOut     = "TimedOut"
 )
 
-// Exchange is what the publishers and subscribers of one trial did. Sent = Received + Lost.
+// Exchange holds the measurements of the publishers and subscribers of a trial. Sent = Received + Lost.
 type Exchange struct {
 	*Arrivals
 	*Setup
@@ -215,7 +215,7 @@ type Exchange struct {
 	EncryptNanoseconds  int64            `json:"encryptNanoseconds"`
 }
 
-// Setup is what making the connections took; nil, and left out, in a trial whose connections are an earlier one's.
+// Setup holds the costs of making connections. It is nil in a trial that uses the connections of an earlier trial.
 type Setup struct {
 	SetupBytes         int64 `json:"setupBytes"`
 	SetupPackets       int64 `json:"setupPackets"`
@@ -223,7 +223,7 @@ type Setup struct {
 	TLSNanoseconds     int64 `json:"tlsNanoseconds"`
 }
 
-// Arrivals are what subscribers tell; without any they are nil, and left out.
+// Arrivals holds what subscribers measure. It is nil without subscribers.
 type Arrivals struct {
 	Received              int64 `json:"received"`
 	Lost                  int64 `json:"lost"`
@@ -235,7 +235,7 @@ type Arrivals struct {
 	DecompressNanoseconds int64 `json:"decompressNanoseconds"`
 }
 
-// Network is what the network did in one trial.
+// Network holds the measurements of the network in a trial.
 type Network struct {
 	Upload           *Flow   `json:"upload,omitempty"`
 	Download         *Flow   `json:"download,omitempty"`
@@ -243,7 +243,8 @@ type Network struct {
 	StartNanoseconds *int64  `json:"startNanoseconds,omitempty"` // from the clients' common start
 }
 
-// Flow is what went one way, all streams together. nil: not of this protocol, or iperf3 does not say.
+// Flow is the traffic in one direction, summed over the streams. A value is nil if the protocol does not have it, or iperf3 does
+// not report it.
 type Flow struct {
 	BitsPerSecond     int64        `json:"bitsPerSecond"`
 	SentBitsPerSecond int64        `json:"sentBitsPerSecond"`
@@ -257,15 +258,15 @@ type Flow struct {
 	TCP               *TCPActivity `json:"tcp,omitempty"`
 }
 
-// TCPActivity is what TCP did at the side that sent: the time in each congestion state, estimated from samples, and exact
-// counts of events.
+// TCPActivity is the activity of TCP at the sender: the time in each congestion state, estimated from samples, and exact counts
+// of events.
 type TCPActivity struct {
 	Samples               int64            `json:"samples"`
 	StatesPartsPerMillion map[string]int64 `json:"statesPartsPerMillion"`
 	Events                map[string]int64 `json:"events"`
 }
 
-// Echoes is what ping says of its requests; the times are nil if none was answered.
+// Echoes holds the measurements of ping. Times are nil if no request was answered.
 type Echoes struct {
 	Sent                         int64  `json:"sent"`
 	Received                     int64  `json:"received"`
@@ -283,7 +284,7 @@ type Engine struct {
 	Architecture string `json:"architecture"`
 }
 
-// Seal is the termination message: what the log must hold.
+// Seal is the termination message. It says what the log must contain.
 type Seal struct {
 	Contract int      `json:"contract"`
 	Trials   int      `json:"trials"`

@@ -39,7 +39,7 @@ func NewHistogram(values []int64) *Histogram {
 	return histogram
 }
 
-// bounds are the upper bounds of the first buckets, 2^(i/64): those of the others are theirs, doubled repeatedly.
+// bounds are the upper bounds of the first buckets, 2^(i/64). The bounds of other buckets are these, doubled repeatedly.
 var bounds = func() [bucketsPerDoubling]float64 {
 	var made [bucketsPerDoubling]float64
 	for index := range made {
@@ -48,7 +48,7 @@ var bounds = func() [bucketsPerDoubling]float64 {
 	return made
 }()
 
-// BucketIndex is the bucket of a value; values below 1 count as 1.
+// BucketIndex returns the bucket of a value. Values below 1 count as 1.
 func BucketIndex(value int64) int {
 	if value <= 1 {
 		return 0
@@ -58,7 +58,7 @@ func BucketIndex(value int64) int {
 	return (exponent-1)*bucketsPerDoubling + within
 }
 
-// Quantile is the upper bound of the bucket in which it lies, in nanoseconds; 0 of an empty histogram.
+// Quantile returns the upper bound of the bucket that contains a quantile, in nanoseconds. It returns 0 for an empty histogram.
 func (h *Histogram) Quantile(share float64) int64 {
 	if h == nil {
 		return 0

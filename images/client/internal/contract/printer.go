@@ -28,13 +28,13 @@ type Reporter interface {
 	Ended(trial Trial) error
 }
 
-// The operator reads 8 MiB of a log, and keeps traces of 256 KiB of a case. Traces must not take the room of trials.
+// The operator reads 8 MiB of a log, and keeps 256 KiB of traces per case. Traces must not use the space of trials.
 const (
 	caseTraceBytes = 256 << 10
 	allTraceBytes  = 4 << 20
 )
 
-// Printer writes the lines of the contract, one write a line, and the seal that goes with them.
+// Printer writes the lines of the contract, one write per line, and their seal.
 type Printer struct {
 	mutex      sync.Mutex
 	out        io.Writer
@@ -44,12 +44,12 @@ type Printer struct {
 	allTraces  int
 }
 
-// NewPrinter writes lines to out.
+// NewPrinter returns a printer that writes lines to out.
 func NewPrinter(out io.Writer) *Printer {
 	return &Printer{out: out, digest: sha256.New(), traceBytes: map[int]int{}}
 }
 
-// Of prints the trials of a case.
+// Of returns a reporter for the trials of a case.
 func (p *Printer) Of(number int) Reporter { return printedCase{p, number} }
 
 type printedCase struct {
@@ -57,7 +57,7 @@ type printedCase struct {
 	number int
 }
 
-// Started says that a trial begins.
+// Started prints that a trial begins.
 func (p printedCase) Started(trial int, warmup bool, at time.Time) error {
 	line := TrialStarted{Version, "TrialStarted", p.number, trial, warmup, FormatTime(at)}
 	p.mutex.Lock()
@@ -66,7 +66,7 @@ func (p printedCase) Started(trial int, warmup bool, at time.Time) error {
 	return err
 }
 
-// Ended says what a trial was.
+// Ended prints a trial.
 func (p printedCase) Ended(trial Trial) error {
 	trial.Contract, trial.Record, trial.Case, trial.Failure = Version, "Trial", p.number, trial.Failure.cut()
 	p.mutex.Lock()
@@ -106,7 +106,7 @@ func (p *Printer) write(record any) ([]byte, error) {
 	return line, err
 }
 
-// encode is a line of JSON, without escapes that only HTML needs.
+// encode returns a line of JSON, without the escapes that only HTML needs.
 func encode(record any) ([]byte, error) {
 	var line bytes.Buffer
 	encoder := json.NewEncoder(&line)
@@ -115,7 +115,7 @@ func encode(record any) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// Seal is the termination message for what was printed so far.
+// Seal returns the termination message for the lines printed so far.
 func (p *Printer) Seal(failure *Failure) Seal {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -128,13 +128,13 @@ func (p *Printer) Seal(failure *Failure) Seal {
 	}
 }
 
-// FormatTime is a time with nanoseconds, as RFC 3339 writes it.
+// FormatTime formats a time with nanoseconds, as RFC 3339 defines it.
 func FormatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
 const terminationLog = "/dev/termination-log"
 
-// WriteTermination leaves message where the kubelet looks for it: in path, or if that is empty where a container's is,
-// or nowhere outside of one.
+// WriteTermination writes the message to path. If path is empty, it writes to the place where the kubelet looks for it, or
+// nowhere outside a container.
 func WriteTermination(path string, message any) error {
 	if path == "" {
 		if _, err := os.Stat(terminationLog); err != nil {

@@ -2,13 +2,13 @@ package contract
 
 const moreBuckets = 512 // eight doublings
 
-// Recorder counts values by their bucket: what one costs does not depend on how many came before.
+// Recorder counts values by bucket, so the cost of a value does not depend on the number of values.
 type Recorder struct {
 	counts     []int64
 	count, sum int64
 }
 
-// Add takes in a value in nanoseconds, and gives its bucket.
+// Add adds a value in nanoseconds, and returns its bucket.
 func (r *Recorder) Add(value int64) int {
 	index := BucketIndex(value)
 	if index >= len(r.counts) {
@@ -20,7 +20,7 @@ func (r *Recorder) Add(value int64) int {
 	return index
 }
 
-// Take gives the histogram of what came since it was last taken; nil if nothing did.
+// Take returns the histogram of the values since the last call, or nil if there were none.
 func (r *Recorder) Take() *Histogram {
 	if r.count == 0 {
 		return nil
@@ -36,7 +36,7 @@ func (r *Recorder) Take() *Histogram {
 	return taken
 }
 
-// MergeHistograms returns the sum. nil is an empty histogram.
+// MergeHistograms returns the sum of two histograms. nil means an empty histogram.
 func MergeHistograms(one, other *Histogram) *Histogram {
 	if one == nil {
 		return other

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// TextReport tells a person about trials as they end.
+// TextReport reports trials to a person as they end.
 type TextReport struct {
 	out    io.Writer
 	words  func(Trial) string // what a trial that did not fail has measured
 	prefix string
 }
 
-// NewTextReport writes lines to out.
+// NewTextReport returns a report that writes lines to out.
 func NewTextReport(out io.Writer, words func(Trial) string) *TextReport {
 	return &TextReport{out, words, ""}
 }
 
-// Of tells of the trials of a case, and names it if it has a number.
+// Of returns a reporter for the trials of a case. It names the case if it has a number.
 func (r *TextReport) Of(number int) Reporter {
 	if number == 0 {
 		return r
@@ -26,10 +26,10 @@ func (r *TextReport) Of(number int) Reporter {
 	return &TextReport{r.out, r.words, fmt.Sprintf("case %d, ", number)}
 }
 
-// Started says nothing: a person waits for the end.
+// Started prints nothing, because a person waits for the end.
 func (r *TextReport) Started(int, bool, time.Time) error { return nil }
 
-// Ended says what a trial measured, or why it failed.
+// Ended prints what a trial measured, or why it failed.
 func (r *TextReport) Ended(trial Trial) error {
 	kind := r.prefix + "trial"
 	if trial.Warmup {

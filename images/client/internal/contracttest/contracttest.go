@@ -1,4 +1,4 @@
-// Package contracttest holds what tests say about the contract.
+// Package contracttest checks output against the contract.
 package contracttest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Check holds the lines that a client printed, and its seal, against the schema and against each other; it returns them.
+// Check checks the lines that a client printed, and its seal, against the schema and against each other. It returns both.
 func Check(t *testing.T, lines, seal []byte) ([]contract.Trial, contract.Seal) {
 	t.Helper()
 	schema, err := jsonschema.NewCompiler().Compile("../../contract.schema.json")

@@ -16,12 +16,12 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// phases of an attempt.
+// phases are the durations of the phases of an attempt.
 type phases struct {
 	connect, tls, firstByte time.Duration
 }
 
-// file is one download: what has arrived of it, over all attempts.
+// file is the state of one download over all attempts.
 type file struct {
 	options  *Options
 	target   target
@@ -32,7 +32,7 @@ type file struct {
 	longest  time.Duration
 }
 
-// attempt opens a connection and fetches what is missing. nil: every byte is here.
+// attempt opens a connection and fetches what is missing. It returns nil if every byte has arrived.
 func (f *file) attempt(ctx context.Context) (phases, error) {
 	took, err := f.tryOnce(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -129,7 +129,7 @@ func (f *file) request() string {
 	return head.String()
 }
 
-// accept checks the head of an answer: whether it holds what is missing.
+// accept checks whether the head of a response announces what is missing.
 func (f *file) accept(response *http.Response) error {
 	switch status := response.StatusCode; {
 	case status == http.StatusOK:

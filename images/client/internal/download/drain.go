@@ -13,7 +13,7 @@ const (
 	readBytes    = 64 << 10 // read at once when it is looked at: more would not stay in the caches of a processor
 )
 
-// gathered reads ahead from a connection, so that one look into the kernel brings as many TLS records as have come.
+// gathered reads ahead from a connection, so that one system call returns all TLS records that have arrived.
 type gathered struct {
 	net.Conn
 	buffer []byte
@@ -37,7 +37,7 @@ func (g *gathered) Read(into []byte) (int, error) {
 	return number, nil
 }
 
-// drop takes `left` bytes from a TCP connection without copying them: with MSG_TRUNC the kernel counts and drops them.
+// drop discards `left` bytes of a TCP connection without copying them: with MSG_TRUNC the kernel counts and drops them.
 func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -68,7 +68,7 @@ func drop(conn *net.TCPConn, left int64, w *watch, count func(int64)) error {
 	return nil
 }
 
-// read takes `left` bytes, into `digest` if there is one.
+// read reads `left` bytes, and adds them to `digest` if there is one.
 func read(conn net.Conn, left int64, digest hash.Hash, w *watch, count func(int64)) error {
 	buffer := make([]byte, readBytes)
 	for left > 0 {

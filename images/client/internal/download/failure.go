@@ -25,7 +25,7 @@ func retry(cause string, err error) error { return &retryable{cause, err} }
 
 func fatal(reason, message string) error { return &contract.Failure{Reason: reason, Message: message} }
 
-// whileConnecting names the cause of a connection that did not come about.
+// whileConnecting returns the cause of a connection that was not established.
 func whileConnecting(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
@@ -36,7 +36,7 @@ func whileConnecting(err error) error {
 	return retry(contract.Unreachable, err)
 }
 
-// whileShakingHands names the cause of a failed TLS handshake. It is fatal if a retry cannot succeed.
+// whileShakingHands returns the cause of a failed TLS handshake. It is fatal if a retry cannot succeed.
 func whileShakingHands(err error) error {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
@@ -51,7 +51,7 @@ func whileShakingHands(err error) error {
 	return fatal("TLSFailed", err.Error()+": does the server offer this version of TLS on this port?")
 }
 
-// whileReading names the cause of a transfer that broke off; content that makes no sense is corrupt.
+// whileReading returns the cause of a transfer that broke off. Content that cannot be parsed is corrupt.
 func whileReading(err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, net.ErrClosed) {
 		return context.Canceled
@@ -62,7 +62,7 @@ func whileReading(err error) error {
 	return retry(contract.Corrupt, err)
 }
 
-// breaking is the cause if an error says that the connection broke; empty if it is about what came through it.
+// breaking returns the cause if an error means that the connection broke. It is empty if the error is about the content.
 func breaking(err error) string {
 	var timeout net.Error
 	var number syscall.Errno

@@ -15,9 +15,9 @@ const (
 	partOfBuffer = 4 // a mark that the receive buffer cannot hold is never reached
 )
 
-// mark is the low-water mark of a socket: the kernel wakes its reader once so many bytes have come, not for each segment,
-// which costs more than to read them; on loopback at the expense of the server. A mark is what comes in a quarter of a
-// millisecond, by the rate of the last millisecond, and is given up when it is not reached in five.
+// mark is the low-water mark of a socket. The kernel wakes the reader once that many bytes have arrived, not for each segment. A
+// wake-up costs more than reading, and on loopback it costs the server. The mark is what arrives in a quarter of a millisecond at
+// the rate of the last millisecond. It is removed if it is not reached within five milliseconds.
 type mark struct {
 	socket syscall.RawConn // nil: without marks
 	value  int64
@@ -25,11 +25,11 @@ type mark struct {
 	bytes  int64     // that came in it
 }
 
-// waits says whether bytes that have come may be held back.
+// waits reports whether the kernel may hold back bytes that have arrived.
 func (m *mark) waits() bool { return m.value > 1 }
 
-// came counts bytes, and says whether there is a mark now that was none before. Of the last bytes of a file none are held
-// back: as many as a mark might never come.
+// came counts bytes. It reports whether there is a new mark. There is none for the last bytes of a file, because too few may be
+// left to reach it.
 func (m *mark) came(now time.Time, number, left int64) (began bool) {
 	m.bytes += number
 	if left < 2*mostMark {
@@ -52,7 +52,7 @@ func (m *mark) came(now time.Time, number, left int64) (began bool) {
 	return began && m.waits()
 }
 
-// markOf a rate is a power of two, or 1 for none.
+// markOf returns the mark for a rate: a power of two, or 1 for none.
 func markOf(bytes int64, took time.Duration) int64 {
 	wanted := float64(bytes) * markTime.Seconds() / took.Seconds()
 	if wanted < leastMark {
@@ -61,7 +61,7 @@ func markOf(bytes int64, took time.Duration) int64 {
 	return min(mostMark, int64(1)<<(bits.Len64(uint64(wanted))-1))
 }
 
-// set asks for no more than the receive buffer can hold, and leaves the mark as it was where the kernel does not take one.
+// set sets the mark, at most to what the receive buffer can hold. It keeps the old mark if the kernel refuses the new one.
 func (m *mark) set(value int64) {
 	if m.socket == nil {
 		return

@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/agentclient"
 )
 
-// Options of downloads from one server.
+// Options are the options of downloads from one server.
 type Options struct {
 	URL          *url.URL
 	Size         int64         // bytes that the file must have
@@ -26,7 +26,7 @@ type Options struct {
 	Agent        *agentclient.Agent // nil without
 }
 
-// wait before the attempt that follows attempt `number`, which counts from 1: wget's linear back-off.
+// wait returns the pause before the attempt that follows attempt `number`, counted from 1, as wget's linear back-off.
 func (o *Options) wait(number int) time.Duration {
 	if o.WaitMaximum == 0 {
 		return o.Wait
@@ -34,5 +34,5 @@ func (o *Options) wait(number int) time.Duration {
 	return min(time.Duration(number)*o.Wait, o.WaitMaximum)
 }
 
-// copies reports whether the content leaves the kernel: to be deciphered, to be compared, or because it is to.
+// copies reports whether the content is copied from the kernel: to decrypt it, to compare it, or on request.
 func (o *Options) copies() bool { return o.Copy || o.VerifyDigest || o.TLS != nil }

@@ -18,20 +18,20 @@ import (
 
 const digestTimeout = 10 * time.Second
 
-// Target is a server that a file is fetched from.
+// Target is a server and a file.
 type Target struct {
 	Options *Options
 	digest  string
 }
 
-// Prepare learns the digest that the content is to have.
+// Prepare requests the digest of the content.
 func (t *Target) Prepare(ctx context.Context) error {
 	var err error
 	t.digest, err = expectedDigest(ctx, t.Options)
 	return err
 }
 
-// Trial downloads once.
+// Trial runs one trial.
 func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
 	options := t.Options
 	server, err := lookUp(ctx, options.URL)
@@ -62,7 +62,7 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	return report.Ended(trial)
 }
 
-// reportUnknown tells of a trial whose server was not found, so that its clock never ran.
+// reportUnknown reports a trial whose server was not found, so that its clock did not start.
 func reportUnknown(options *Options, report contract.Reporter, failure *contract.Failure, number int, warmup bool) error {
 	now := time.Now()
 	if err := report.Started(number, warmup, now); err != nil {
@@ -75,7 +75,7 @@ func reportUnknown(options *Options, report contract.Reporter, failure *contract
 	})
 }
 
-// expectedDigest asks the server for the SHA-256 of the file, if it is to be compared, as often as a download may.
+// expectedDigest requests the SHA-256 of the file, if it is to be compared, with as many attempts as a download has.
 func expectedDigest(ctx context.Context, options *Options) (string, error) {
 	if !options.VerifyDigest {
 		return "", nil

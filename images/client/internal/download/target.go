@@ -15,14 +15,14 @@ const (
 	familyPause   = 300 * time.Millisecond // before the other family of addresses is tried, too, as RFC 8305 has it
 )
 
-// target is where a server listens: its addresses in the order in which they are to be tried.
+// target holds the addresses of a server, in the order in which they are tried.
 type target struct {
 	addresses []netip.AddrPort
 	lookup    time.Duration // of its name; 0 for an address
 }
 
-// lookUp finds the addresses of a URL's host, once for all connections of a trial. The error of a name that cannot be
-// resolved is a *contract.Failure: it says nothing of the server.
+// lookUp resolves the host of a URL, once for all connections of a trial. If the name cannot be resolved, the error is a
+// *contract.Failure, which says nothing about the server.
 func lookUp(ctx context.Context, address *url.URL) (target, error) {
 	port, err := net.LookupPort("tcp", port(address))
 	if err != nil {
@@ -57,8 +57,8 @@ func port(address *url.URL) string {
 	return address.Scheme
 }
 
-// dial connects to the first of the addresses that answers, within the timeout. Those of the other family than the first
-// are tried too when a pause has passed, or the others have failed: whichever answers first is taken.
+// dial connects to the first address that answers, within the timeout. After a pause, or when all addresses of the preferred
+// family have failed, it also tries the other family. The first connection wins.
 func (t target) dial(ctx context.Context, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -90,7 +90,7 @@ func (t target) dial(ctx context.Context, timeout time.Duration) (net.Conn, erro
 	}
 }
 
-// families parts the addresses: those like the first, and the others.
+// families separates the addresses of the first one's family from the others.
 func (t target) families() (preferred, others []netip.AddrPort) {
 	for _, address := range t.addresses {
 		if address.Addr().Is4() == t.addresses[0].Addr().Is4() {
@@ -107,7 +107,7 @@ type dialed struct {
 	err  error
 }
 
-// dialInTurn sends a connection, or the first error. Each address has its share of the time that is left.
+// dialInTurn sends a connection, or the first error. Each address gets its share of the remaining time.
 func dialInTurn(ctx context.Context, addresses []netip.AddrPort, results chan<- dialed) {
 	var result dialed
 	deadline, _ := ctx.Deadline()

@@ -30,7 +30,7 @@ type caseReport struct {
 // NewTextReport writes to out.
 func NewTextReport(out io.Writer) *TextReport { return &TextReport{out: out} }
 
-// Of shows the trials of a case.
+// Of returns a reporter for the trials of a case.
 func (r *TextReport) Of(number int) contract.Reporter {
 	for _, known := range r.cases {
 		if known.number == number {
@@ -42,7 +42,7 @@ func (r *TextReport) Of(number int) contract.Reporter {
 	return one
 }
 
-// prefix names the case, if it has a number.
+// prefix returns the name of the case, if it has a number.
 func (r *caseReport) prefix() string {
 	if r.number == 0 {
 		return ""
@@ -50,7 +50,7 @@ func (r *caseReport) prefix() string {
 	return fmt.Sprintf("case %d, ", r.number)
 }
 
-// Started says nothing: a person waits for the end.
+// Started prints nothing, because a person waits for the end.
 func (*caseReport) Started(int, bool, time.Time) error { return nil }
 
 // Ended shows a trial.
@@ -86,7 +86,7 @@ func (r *caseReport) add(trial contract.Trial) {
 	r.bytes += trial.Transfer.Bytes
 }
 
-// Summarize shows what the trials say together.
+// Summarize prints a summary of the trials.
 func (r *TextReport) Summarize() {
 	for _, one := range r.cases {
 		one.summarize()
@@ -104,7 +104,7 @@ func (r *caseReport) summarize() {
 		mean, deviation, float64(r.bytes)/(mean*float64(number))/1e6)
 }
 
-// spread gives mean and sample standard deviation (0 for a single value).
+// spread returns the mean and the sample standard deviation, which is 0 for a single value.
 func spread(values []float64) (mean, deviation float64) {
 	for _, value := range values {
 		mean += value / float64(len(values))

@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// outcome of one download of a trial.
+// outcome is the outcome of one download of a trial.
 type outcome struct {
 	phases   phases
 	bytes    int64
@@ -28,7 +28,7 @@ type outcome struct {
 	err      error // nil, a *contract.Failure, or context.Canceled
 }
 
-// fetch runs one download to its end: all bytes, no attempts left, or a fatal error.
+// fetch runs one download until it has all bytes, no attempts left, or a fatal error.
 func fetch(ctx context.Context, options *Options, server target, digest string) outcome {
 	started := time.Now()
 	result := outcome{retries: map[string]int64{}}
@@ -64,7 +64,7 @@ func fetch(ctx context.Context, options *Options, server target, digest string) 
 	return result
 }
 
-// verdict of an attempt's end: nil if it is the download's end in success, or if another attempt may follow.
+// verdict returns nil if an attempt ended the download with success, or if another attempt may follow.
 func verdict(err error, number int, options *Options) error {
 	var again *retryable
 	if !errors.As(err, &again) {
@@ -77,7 +77,7 @@ func verdict(err error, number int, options *Options) error {
 	return &contract.Failure{Reason: "AttemptsExhausted", Message: message}
 }
 
-// measure runs the downloads of one trial, all at once.
+// measure runs the downloads of one trial simultaneously.
 func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, error) {
 	outcomes := make([]outcome, options.Concurrency)
 	meter := computer.Own().Watch()
@@ -116,7 +116,7 @@ func measure(ctx context.Context, options *Options, server target, digest string
 	return trial, nil
 }
 
-// limited is the context of a trial that may take so long, and no longer.
+// limited returns a context that ends with the time limit of a trial.
 func (o *Options) limited(ctx context.Context) (context.Context, context.CancelFunc) {
 	if o.Limit == 0 {
 		return context.WithCancel(ctx)
@@ -125,7 +125,7 @@ func (o *Options) limited(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, o.Limit, &contract.Failure{Reason: contract.TimedOut, Message: message})
 }
 
-// cpuLimit is what the downloads can use of CPUs at once, in thousandths of one: a download uses no more than one.
+// cpuLimit returns what the downloads can use of the CPUs at once, in thousandths. A download uses at most one CPU.
 func cpuLimit() int64 {
 	own := int64(runtime.GOMAXPROCS(0)) * 1000
 	if limit := computer.Own().CPULimit(); limit > 0 {
@@ -151,7 +151,7 @@ func summarize(outcomes []outcome) *contract.Transfer {
 	return transfer
 }
 
-// judge says of a trial whether its downloads came to their ends, and how long those took that did.
+// judge sets the outcome of a trial from its downloads, and the distribution of the successful ones' durations.
 func judge(trial *contract.Trial, outcomes []outcome) {
 	durations := []int64{}
 	for _, one := range outcomes {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// watch sees when no data comes for `timeout`. To set the connection's deadline at each read would be costly: it is
-// moved only when it fires.
+// watch detects that no data arrives for `timeout`. Setting the deadline of the connection at each read would be expensive, so it
+// is moved only when it fires.
 type watch struct {
 	conn    net.Conn
 	timeout time.Duration
@@ -31,7 +31,7 @@ func newWatch(conn net.Conn, timeout time.Duration) (*watch, error) {
 	return made, conn.SetReadDeadline(now.Add(timeout))
 }
 
-// data says that some came, and how much of the file is left.
+// data records that bytes arrived, and how many are left.
 func (w *watch) data(number, left int64) {
 	now := time.Now()
 	w.longest = max(w.longest, now.Sub(w.last))
@@ -41,7 +41,7 @@ func (w *watch) data(number, left int64) {
 	}
 }
 
-// readTimeout is how long a read waits before the watch looks at what it waits for.
+// readTimeout returns how long a read waits before the watch checks it.
 func (w *watch) readTimeout() time.Duration {
 	if w.mark.waits() {
 		return min(markTimeout, w.timeout)
@@ -49,11 +49,11 @@ func (w *watch) readTimeout() time.Duration {
 	return w.timeout
 }
 
-// longestGap is the longest time without data, the time since the last included.
+// longestGap returns the longest time without data, including the time since the last data.
 func (w *watch) longestGap() time.Duration { return max(w.longest, time.Since(w.last)) }
 
-// early reports whether a deadline fired before the timeout had passed, and if so moves it to where it belongs. What came
-// and is less than the mark is read before it is reported.
+// early reports whether a deadline fired before the timeout had passed, and then moves it. It removes the mark first, so that a
+// read gets the bytes that the kernel holds back.
 func (w *watch) early(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false

@@ -10,7 +10,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// commits sends in transactions: each holds what came while the one before was committed.
+// commits sends messages in transactions. Each transaction contains what arrived while the one before was committed.
 type commits struct {
 	of     *connection
 	client *kgo.Client // of the connection, or what stands in for it as a producer
@@ -76,7 +76,7 @@ func (c *commits) run(ctx context.Context) {
 	}
 }
 
-// persist commits the entries in one transaction, tried until it succeeds.
+// persist commits the entries in one transaction, and retries until it succeeds.
 func (c *commits) persist(ctx context.Context, entries []entry) error {
 	for {
 		if err := c.commit(ctx, entries); err == nil {
@@ -115,8 +115,8 @@ func (c *commits) commit(ctx context.Context, entries []entry) error {
 	return err
 }
 
-// renew makes another producer of the same name: one that the broker has fenced never sends again. No other producer has that name,
-// so what fenced it was the end of its own transaction, of which the broker's death hid the answer.
+// renew creates another producer of the same name, because a producer that the broker has fenced never sends again. No other
+// producer has that name. So the end of its own transaction fenced it, and the broker ended before it answered.
 func (c *commits) renew() error {
 	made, err := kgo.NewClient(c.of.options...)
 	if err != nil {
@@ -128,7 +128,7 @@ func (c *commits) renew() error {
 	return nil
 }
 
-// close ends the producer, but for the connection's own client, which may read.
+// close ends the producer, except for the connection's own client, which may read.
 func (c *commits) close() {
 	if c.client != c.of.client {
 		c.client.Close()

@@ -53,7 +53,7 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// records are those in a request to produce.
+// records returns the number of records in a produce request.
 func records(request []byte) int64 {
 	produce := kmsg.NewPtrProduceRequest()
 	produce.SetVersion(int16(binary.BigEndian.Uint16(request[sizeBytes+2:])))

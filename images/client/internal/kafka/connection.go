@@ -21,7 +21,7 @@ import (
 // emptyRecord is the size of a record without key, value and headers, in a batch of its own.
 const emptyRecord = 7
 
-// connection is one client, whatever number of TCP connections it has.
+// connection is one client, with any number of TCP connections.
 type connection struct {
 	driver    *Driver
 	options   []kgo.Opt
@@ -58,14 +58,14 @@ func (c *connection) fail(err error) {
 	c.failed, c.refused = err, time.Now()
 }
 
-// untilNext is how long to wait before the next attempt to connect: some of the client's retries do not.
+// untilNext returns the pause before the next attempt to connect, because some retries of the client have no pause.
 func (c *connection) untilNext() time.Duration {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return time.Until(c.refused.Add(retryPause))
 }
 
-// opened knows a connection, but for one that is made to remove the topic: it is no part of what is measured.
+// opened records a connection. It ignores the connection that removes the topic, which is not measured.
 func (c *connection) opened(one *conn) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -97,8 +97,8 @@ func (c *connection) ended(one *conn) {
 	}
 }
 
-// producerEnded closes what a producer sent by that never sends again. No reader is left, which would see that it
-// broke off: the kernel knows.
+// producerEnded closes the connections of a producer that never sends again. Nothing reads from them, so only the kernel knows
+// that they broke.
 func (c *connection) producerEnded() {
 	var sent []*conn
 	c.mutex.Lock()
@@ -141,7 +141,7 @@ func (c *connection) markActive() {
 	c.standing++
 }
 
-// OnProduceBatchWritten counts what the broker has taken, but for what Prepare sent.
+// OnProduceBatchWritten counts what the broker has accepted, except for what Prepare sent.
 func (c *connection) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int32, batch kgo.ProduceBatchMetrics) {
 	if batch.UncompressedBytes <= emptyRecord {
 		return
@@ -174,7 +174,7 @@ func (c *connection) Connected() bool {
 	return standing || !reads && c.client.BufferedProduceRecords() == 0
 }
 
-// Statistics so far, those of the connections that are open included.
+// Statistics returns the statistics so far, including those of open connections.
 func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -189,7 +189,7 @@ func (c *connection) Statistics() broker.Statistics {
 	return now
 }
 
-// Close ends the client, and its topic.
+// Close ends the client, and deletes its topic.
 func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()

@@ -1,4 +1,4 @@
-// Package kafka is the broker's driver for Apache Kafka, on franz-go.
+// Package kafka is the driver for Apache Kafka, based on franz-go.
 package kafka
 
 import (
@@ -18,7 +18,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// Deliveries.
+// Delivery guarantees.
 const (
 	AtMostOnce  = "AtMostOnce"
 	AtLeastOnce = "AtLeastOnce"
@@ -39,13 +39,13 @@ var codecs = map[string]kgo.CompressionCodec{
 	"Lz4": kgo.Lz4Compression(), "Zstd": kgo.ZstdCompression(),
 }
 
-// HasCodec says whether there is such a codec.
+// HasCodec reports whether there is such a codec.
 func HasCodec(name string) bool {
 	_, known := codecs[name]
 	return known
 }
 
-// Driver speaks with one Kafka cluster.
+// Driver connects to one Kafka cluster.
 type Driver struct {
 	Address            string // HOST:PORT of a broker
 	ServerName         string // a broker that advertises this name is the one at Address
@@ -63,7 +63,7 @@ type Driver struct {
 	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
 }
 
-// Connect makes a client with connections of its own, and sees that the broker answers it.
+// Connect creates a client with its own connections, and checks that the broker answers.
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
 	made := newConnection(d, events)
 	made.options = append(d.options(name), kgo.Dialer(made.dial), kgo.WithHooks(made))
@@ -102,8 +102,8 @@ func (d *Driver) options(name string) []kgo.Opt {
 	return append(options, kgo.TransactionalID(name))
 }
 
-// dial opens a connection that counts. The one broker that is known by the server's name is at the given address,
-// whatever port and address it takes itself to have.
+// dial opens a connection that is counted. The broker is always reached at the given address, whatever address and port it
+// advertises.
 func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, error) {
 	address := advertised
 	if host, _, err := net.SplitHostPort(advertised); err == nil && host == c.driver.ServerName {
@@ -122,8 +122,8 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	return made, nil
 }
 
-// batchOf is what a batch of one message may have: compression makes random bytes more, and encryption, and the batch itself.
+// batchOf returns the maximum size of a batch with one message. Compression and encryption can make random bytes longer.
 func batchOf(message int32) int32 { return message + message>>8 + 1<<10 }
 
-// topicName is what Kafka allows.
+// topicName replaces what Kafka does not allow.
 func topicName(topic string) string { return strings.ReplaceAll(topic, "/", ".") }

@@ -13,8 +13,8 @@ import (
 
 const confirmPause = time.Millisecond
 
-// Subscribe reads a topic from its present end, all partitions of it, without a group. It returns once the broker is asked
-// for messages.
+// Subscribe reads all partitions of a topic from their end, without a group. It returns when the client has sent its first fetch
+// request.
 func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
 	name := topicName(topic)
 	c.mutex.Lock()
@@ -45,7 +45,7 @@ func (c *connection) asked() {
 	}
 }
 
-// poll gives messages on until the client is closed. A record without a value only prepares.
+// poll passes on messages until the client is closed. It skips records without a value, which only prepare.
 func (c *connection) poll(arrived func([]byte, time.Time)) {
 	for {
 		fetches := c.client.PollFetches(context.Background())
@@ -61,8 +61,8 @@ func (c *connection) poll(arrived func([]byte, time.Time)) {
 	}
 }
 
-// Prepare sends a record without a value and waits for its answer: then the topic is known, the connection stands, and the
-// broker knows the producer.
+// Prepare sends a record without a value and waits for the answer. Then the topic is known, the connection is established, and
+// the broker knows the producer.
 func (c *connection) Prepare(ctx context.Context, topic string, alone bool) error {
 	name := topicName(topic)
 	if err := c.ensure(ctx, name); err != nil {
@@ -83,7 +83,7 @@ func (c *connection) Prepare(ctx context.Context, topic string, alone bool) erro
 	}
 }
 
-// own takes a topic without readers and other writers.
+// own creates a topic without readers and other writers.
 func (c *connection) own(ctx context.Context, name string) error {
 	written, err := c.length(ctx, name)
 	c.mutex.Lock()
@@ -92,7 +92,7 @@ func (c *connection) own(ctx context.Context, name string) error {
 	return err
 }
 
-// Confirm looks how long the topic has become: the broker answers nothing else.
+// Confirm reads the length of the topic, because the broker does not answer the messages themselves.
 func (c *connection) Confirm(ctx context.Context) error {
 	wanted := c.begun + c.published.Load()
 	for {
@@ -106,7 +106,7 @@ func (c *connection) Confirm(ctx context.Context) error {
 	}
 }
 
-// Publish hands a message to the client, which keeps it until it is acknowledged.
+// Publish passes a message to the client, which keeps it until it is acknowledged.
 func (c *connection) Publish(topic string, number uint64, message []byte) error {
 	c.send(&kgo.Record{Topic: topicName(topic), Value: message}, func(err error) {
 		if err == nil && c.events.Acknowledged != nil && c.driver.Delivery != AtMostOnce {
@@ -116,7 +116,7 @@ func (c *connection) Publish(topic string, number uint64, message []byte) error 
 	return nil
 }
 
-// send tells when the broker has answered, or at once where it does not answer.
+// send reports when the broker has answered, or at once for a delivery without answers.
 func (c *connection) send(record *kgo.Record, answered func(error)) {
 	c.published.Add(1)
 	if c.commits != nil {

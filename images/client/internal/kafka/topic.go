@@ -21,7 +21,7 @@ const (
 	writeOperation = 1 << 4
 )
 
-// ensure makes a topic unless it is there, and waits until each of its partitions has a leader.
+// ensure creates a topic if it does not exist, and waits until each of its partitions has a leader.
 func (c *connection) ensure(ctx context.Context, topic string) error {
 	if err := c.create(ctx, topic); err != nil {
 		return err
@@ -58,7 +58,7 @@ func (c *connection) create(ctx context.Context, topic string) error {
 	}
 }
 
-// described says whether every partition of a topic has a leader; an error, whether this user may not use it.
+// described reports whether every partition of a topic has a leader. It returns an error if this user may not use it.
 func (c *connection) described(ctx context.Context, topic string) (bool, error) {
 	wanted := kmsg.NewMetadataRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)
@@ -85,7 +85,7 @@ func (c *connection) described(ctx context.Context, topic string) (bool, error) 
 	return true, nil
 }
 
-// ends are where the next messages of each partition will be.
+// ends returns the offsets of the next messages of each partition.
 func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offset, error) {
 	found, err := c.offsets(ctx, topic)
 	ends := map[int32]kgo.Offset{}
@@ -95,7 +95,7 @@ func (c *connection) ends(ctx context.Context, topic string) (map[int32]kgo.Offs
 	return ends, err
 }
 
-// length is how many records a topic has had.
+// length returns the number of records that a topic has had.
 func (c *connection) length(ctx context.Context, topic string) (total int64, err error) {
 	found, err := c.offsets(ctx, topic)
 	for _, offset := range found {
@@ -104,7 +104,7 @@ func (c *connection) length(ctx context.Context, topic string) (total int64, err
 	return total, err
 }
 
-// offsets are the numbers of the next messages of each partition.
+// offsets returns the offsets of the next messages of each partition.
 func (c *connection) offsets(ctx context.Context, topic string) (map[int32]int64, error) {
 	wanted := kmsg.NewListOffsetsRequestTopic()
 	wanted.Topic = topic
@@ -129,7 +129,7 @@ func (c *connection) offsets(ctx context.Context, topic string) (map[int32]int64
 	return found, nil
 }
 
-// remove asks for the end of a topic; a broker that does not follow keeps an empty name.
+// remove requests the deletion of a topic. A broker that does not delete it keeps an empty topic.
 func (c *connection) remove(ctx context.Context, topic string) {
 	wanted := kmsg.NewDeleteTopicsRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)

@@ -19,7 +19,7 @@ const (
 	envelope   = 64 << 10 // bytes of a packet next to its message: topic, properties, and what codec and cipher add
 )
 
-// conn reads in large pieces, and if it gathers, writes at once what several callers have given it meanwhile.
+// conn reads in large pieces. If it gathers, it writes in one call what several callers have queued.
 type conn struct {
 	net.Conn
 	gathers bool
@@ -37,7 +37,7 @@ type conn struct {
 	done   chan struct{} // everything was written
 }
 
-// framing follows the packets that a connection reads: a type, the length of the rest with seven bits a byte, the rest.
+// framing parses the packets of a connection: a type, the length of the rest with seven bits per byte, and the rest.
 type framing struct {
 	most   int // bytes that a packet may have
 	left   int // of the rest
@@ -46,8 +46,8 @@ type framing struct {
 	typed  bool
 }
 
-// follow takes what was read, of which Paho asks for the first bytes of a packet one by one. It is an error if a packet is
-// longer than any of a message, before Paho makes room for it.
+// follow parses the bytes that were read. Paho requests the first bytes of a packet one by one. It returns an error for a packet
+// that is longer than any message, before Paho allocates memory for it.
 func (f *framing) follow(read []byte) error {
 	if f.left > 0 {
 		f.left -= len(read)
@@ -70,7 +70,7 @@ func (f *framing) follow(read []byte) error {
 	return nil
 }
 
-// newConn wraps a connection, for messages of so many bytes at most. It calls closed with its counters when it ends.
+// newConn wraps a connection for messages of at most messageBytes. It calls closed with the counters when the connection ends.
 func newConn(over *transport.Conn, gathers bool, messageBytes int, closed func(tcpinfo.Counters)) *conn {
 	made := &conn{
 		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
@@ -106,7 +106,7 @@ func (c *conn) read(into []byte) (int, error) {
 	return number, err
 }
 
-// Write queues, if the connection gathers: a later write returns the error of an earlier one.
+// Write queues, if the connection gathers. A later write then returns the error of an earlier one.
 func (c *conn) Write(bytes []byte) (int, error) {
 	if !c.gathers {
 		return c.Conn.Write(bytes)
@@ -127,10 +127,10 @@ func (c *conn) Write(bytes []byte) (int, error) {
 	return len(bytes), nil
 }
 
-// SetWriteDeadline does nothing: the timeout of the transport bounds writes at no cost.
+// SetWriteDeadline does nothing, because the timeout of the transport bounds writes without cost.
 func (c *conn) SetWriteDeadline(time.Time) error { return nil }
 
-// flush writes in turns whatever has been queued since the last.
+// flush writes what was queued since the last write.
 func (c *conn) flush() {
 	defer close(c.done)
 	var spare []byte
@@ -153,7 +153,7 @@ func (c *conn) flush() {
 	}
 }
 
-// Close writes what is queued, for a moment, and reads the kernel's counters before they are gone.
+// Close writes what is queued, for a short time, and reads the kernel's counters before they are gone.
 func (c *conn) Close() error {
 	c.mutex.Lock()
 	ended := c.ended

@@ -1,4 +1,4 @@
-// Package mqtt is the broker's driver for MQTT 3.1.1, on Eclipse Paho's client.
+// Package mqtt is the driver for MQTT 3.1.1, based on Eclipse Paho's client.
 package mqtt
 
 import (
@@ -31,7 +31,7 @@ const (
 	disconnectGrace = 250 // milliseconds
 )
 
-// Driver speaks with one MQTT broker.
+// Driver connects to one MQTT broker.
 type Driver struct {
 	Address            string // HOST:PORT
 	TLS                *tls.Config
@@ -62,7 +62,7 @@ type connection struct {
 	unsure     bool // something that is not acknowledged may not have reached the broker
 }
 
-// Connect makes a client; QoS 1 and 2 keep their session while the connection is lost.
+// Connect creates a client. QoS 1 and 2 keep their session while the connection is lost.
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
 	made := newConnection(d, name, events)
 	made.client = paho.NewClient(made.options(d.QoS == 0))
@@ -111,7 +111,7 @@ func (c *connection) count(cause string) {
 	c.unsure = true
 }
 
-// isConnected counts reconnects, and subscribes again: the broker may have lost the session.
+// isConnected counts reconnects, and subscribes again, because the broker may have lost the session.
 func (c *connection) isConnected() {
 	c.mutex.Lock()
 	again := c.connected
@@ -159,7 +159,7 @@ func (c *connection) closed(counters tcpinfo.Counters) {
 	c.live.Store(nil)
 }
 
-// Subscribe asks for the driver's QoS, and for no less.
+// Subscribe requests the driver's QoS, and fails if the broker grants a lower one.
 func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([]byte, time.Time)) error {
 	handler := func(_ paho.Client, message paho.Message) { arrived(message.Payload(), time.Now()) }
 	c.mutex.Lock()
@@ -187,7 +187,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	return nil
 }
 
-// Prepare has little to do: a connection is ready for every topic.
+// Prepare does little, because a connection is ready for every topic.
 func (c *connection) Prepare(context.Context, string, bool) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -195,7 +195,7 @@ func (c *connection) Prepare(context.Context, string, bool) error {
 	return nil
 }
 
-// Publish hands a message to the client, which keeps it at QoS 1 and 2 until it is acknowledged.
+// Publish passes a message to the client, which keeps it at QoS 1 and 2 until it is acknowledged.
 func (c *connection) Publish(topic string, number uint64, message []byte) error {
 	if c.driver.QoS > 0 {
 		c.store.expect(number)
@@ -208,8 +208,7 @@ func (c *connection) Publish(topic string, number uint64, message []byte) error 
 	return nil
 }
 
-// Confirm asks for something that the broker answers in its turn, after all messages: an end of a subscription, even of one
-// that there is not.
+// Confirm ends a subscription, which need not exist. The broker answers in order, so the answer comes after all messages.
 func (c *connection) Confirm(ctx context.Context) error {
 	token := c.client.Unsubscribe(c.name)
 	select {
@@ -225,10 +224,10 @@ func (c *connection) Confirm(ctx context.Context) error {
 	return token.Error()
 }
 
-// Connected says whether the connection is usable at present.
+// Connected reports whether the connection is usable.
 func (c *connection) Connected() bool { return c.client.IsConnectionOpen() }
 
-// Statistics so far, those of the connection that is open included.
+// Statistics returns the statistics so far, including those of the open connection.
 func (c *connection) Statistics() broker.Statistics {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -248,7 +247,7 @@ func (c *connection) Close() {
 	if c.driver.QoS == 0 {
 		return
 	}
-	// A connection of its own: what it costs is not the trial's.
+	// This uses its own connection, because its cost is not part of the trial.
 	cleaner := newConnection(c.driver, c.name, broker.Events{})
 	last := paho.NewClient(cleaner.options(true).SetAutoReconnect(false))
 	if token := last.Connect(); token.WaitTimeout(connectTimeout) && token.Error() == nil {

@@ -9,9 +9,8 @@ import (
 	"github.com/eclipse/paho.mqtt.golang/packets"
 )
 
-// store keeps what the broker has not answered, in the order in which it was sent: what Paho's own stores do, with less for
-// each message, and one thing more. It knows of answers what Paho's tokens do not: they complete on a new connection too,
-// when a message is only sent again.
+// store keeps what the broker has not answered, in the order of sending, as Paho's own stores do, at a lower cost per message. It
+// also knows whether an answer arrived. Paho's tokens also complete when a message is only sent again on a new connection.
 type store struct {
 	acknowledged func(number uint64)
 
@@ -22,7 +21,7 @@ type store struct {
 	resent  int64
 }
 
-// kept is a packet without an answer. One that took a message's place has the number of that.
+// kept is a packet without an answer. A packet that replaces a message has the number of the message.
 type kept struct {
 	place, number uint64
 	message       bool
@@ -33,14 +32,14 @@ func newStore(acknowledged func(number uint64)) *store {
 	return &store{acknowledged: acknowledged, packets: map[string]kept{}}
 }
 
-// expect gives the number of the message that is put next.
+// expect sets the number of the next message.
 func (s *store) expect(number uint64) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.sending = number
 }
 
-// Open has nothing to do in memory, nor has Close.
+// Open does nothing, because the store is in memory. Close does nothing either.
 func (s *store) Open()  {}
 func (s *store) Close() {}
 
@@ -51,7 +50,8 @@ func (s *store) Reset() {
 	clear(s.packets)
 }
 
-// Put keeps a packet until it is answered. A message that has arrived is not kept: Paho has no use for it on a new connection.
+// Put keeps a packet until it is answered. It does not keep received messages, because Paho does not need them on a new
+// connection.
 func (s *store) Put(key string, packet packets.ControlPacket) {
 	_, message := packet.(*packets.PublishPacket)
 	if message && key[0] == 'i' {
@@ -68,7 +68,7 @@ func (s *store) Put(key string, packet packets.ControlPacket) {
 	s.packets[key] = one
 }
 
-// Get gives a packet to be sent again.
+// Get returns a packet that is sent again.
 func (s *store) Get(key string) packets.ControlPacket {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -79,14 +79,14 @@ func (s *store) Get(key string) packets.ControlPacket {
 	return one.packet
 }
 
-// All gives the keys in the order in which packets were put.
+// All returns the keys in the order in which packets were put.
 func (s *store) All() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return slices.SortedFunc(maps.Keys(s.packets), func(a, b string) int { return cmp.Compare(s.packets[a].place, s.packets[b].place) })
 }
 
-// Del forgets a packet that was answered: PUBACK, or PUBCOMP after the PUBREL that took its place.
+// Del removes a packet that was answered: by PUBACK, or by PUBCOMP after the PUBREL that replaced it.
 func (s *store) Del(key string) {
 	s.mutex.Lock()
 	one := s.packets[key]

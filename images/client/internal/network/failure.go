@@ -7,7 +7,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Reasons. For the first three a trial may begin again: the server may still be starting, or be busy with a client that was lost.
+// Reasons. After the first three, a trial may begin again: the server may still be starting, or be busy with a lost client.
 const (
 	serverBusy     = "ServerBusy"
 	refused        = "ConnectionRefused"
@@ -17,7 +17,7 @@ const (
 
 const left = "the server ended in mid-trial, or the network broke: see the server's log"
 
-// iperf3Failures are what iperf3 says, what that means, and what to do. The first that fits counts.
+// iperf3Failures maps messages of iperf3 to a reason and to advice. The first match counts.
 var iperf3Failures = []struct{ message, reason, advice string }{
 	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
 	{"unable to connect to server: Connection refused", refused, "no server listens at this address: see the server's log"},
@@ -31,10 +31,10 @@ var iperf3Failures = []struct{ message, reason, advice string }{
 	{"unable to receive results", connectionLost, left},
 }
 
-// On UDP no answer comes to the first packet: it, or the answer, was dropped on the way.
+// With UDP, the first packet is not answered: the packet or its answer was dropped on the way.
 const noAnswer = "unable to read from stream socket"
 
-// A client says so of its own kernel; a server only leaves before the load.
+// A client reports this for its own kernel. A server only disconnects before the load.
 const (
 	notAllowed = "unable to set TCP_CONGESTION"
 	serverLeft = "control socket has closed"
@@ -58,7 +58,7 @@ func iperf3Failure(message string, begun bool, options *Options) *contract.Failu
 	return &contract.Failure{Reason: "Iperf3Failed", Message: message}
 }
 
-// mayPass is whether a trial that failed for this reason may begin again.
+// mayPass reports whether a trial that failed for this reason may begin again.
 func mayPass(failure *contract.Failure) bool {
 	return failure.Reason == serverBusy || failure.Reason == refused || failure.Reason == unreachable
 }

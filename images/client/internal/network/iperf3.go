@@ -14,12 +14,13 @@ import (
 
 const (
 	connecting = 5 * time.Second
-	// Beyond the load: iperf3 gives a UDP stream half a minute to be answered, and exchanges its figures at the end.
+	// The time that iperf3 may take after the load. It waits half a minute for an answer to a UDP stream, and exchanges its
+	// results at the end.
 	lingering = time.Minute
 	longest   = 1e6 // milliseconds of anything that is read
 )
 
-// iperf3Report is what iperf3 --json prints, as far as it is read.
+// iperf3Report contains the fields of iperf3's --json output that are used.
 type iperf3Report struct {
 	Error string `json:"error"`
 	Start struct {
@@ -31,7 +32,7 @@ type iperf3Report struct {
 		Received        *iperf3Sum `json:"sum_received"`
 		ReverseSent     *iperf3Sum `json:"sum_sent_bidir_reverse"`
 		ReverseReceived *iperf3Sum `json:"sum_received_bidir_reverse"`
-		// Algorithms, as the sockets had them at last.
+		// The algorithms that the sockets had at the end.
 		SenderCongestion   string `json:"sender_tcp_congestion"`
 		ReceiverCongestion string `json:"receiver_tcp_congestion"`
 		Streams            []struct {
@@ -43,7 +44,7 @@ type iperf3Report struct {
 	} `json:"end"`
 }
 
-// iperf3Sum is one side's view of one direction, all streams together.
+// iperf3Sum is what one side reports about one direction, summed over the streams.
 type iperf3Sum struct {
 	Seconds            float64  `json:"seconds"`
 	BitsPerSecond      float64  `json:"bits_per_second"`
@@ -54,13 +55,13 @@ type iperf3Sum struct {
 	Packets            *int64   `json:"packets"`
 }
 
-// isPossible is false of figures that a server has made up.
+// isPossible reports whether the numbers can be true. A server may make them up.
 func (s *iperf3Sum) isPossible() bool {
 	return s.Seconds >= 0 && s.Seconds < 1e6 && s.BitsPerSecond >= 0 && s.BitsPerSecond < 1e15 && s.Bytes >= 0
 }
 
-// traffic is what iperf3 moved; took is how long its senders sent, threads how many moved it at either side. The
-// congestion control of each side is empty where iperf3 does not tell.
+// traffic is the traffic that iperf3 measured. took is how long the senders sent, and threads is the number of threads at either
+// side. The congestion control of a side is empty if iperf3 does not report it.
 type traffic struct {
 	upload, download                   *contract.Flow
 	took                               time.Duration
@@ -140,7 +141,7 @@ func readIperf3(written, stderr []byte, options *Options) (traffic, error) {
 	return seen, nil
 }
 
-// congestion control of client and server. Where both send iperf3 does not say whose is whose.
+// congestion returns the algorithms of client and server. If both send, iperf3 does not report which is which.
 func congestion(sender, receiver, direction string) (client, server string) {
 	switch {
 	case direction == Download:
@@ -151,7 +152,8 @@ func congestion(sender, receiver, direction string) (client, server string) {
 	return sender, receiver
 }
 
-// threads that move so many streams. Since version 3.16 each stream has one of its own, before that one has all.
+// threads returns the number of threads for a number of streams. Since version 3.16 each stream has its own thread. Before that
+// there is one.
 func threads(version string, streams int) int {
 	var major, minor int
 	if _, err := fmt.Sscanf(version, "iperf %d.%d", &major, &minor); err != nil {
@@ -163,10 +165,10 @@ func threads(version string, streams int) int {
 	return 1
 }
 
-// withThreads is the part of a limit, in thousandths of a CPU, that a program of so many threads can use. 0: not known.
+// withThreads returns the part of a limit, in thousandths of a CPU, that a program with these threads can use. 0 means unknown.
 func withThreads(limit int64, threads int) int64 { return min(limit, 1000*int64(threads)) }
 
-// flow of one direction: throughput is what the receiver got, retransmits are what the sender counted.
+// flow returns one direction: the throughput at the receiver, and the retransmits of the sender.
 func flow(sent, received *iperf3Sum, protocol string) *contract.Flow {
 	if sent == nil || received == nil {
 		return nil
@@ -186,7 +188,7 @@ func flow(sent, received *iperf3Sum, protocol string) *contract.Flow {
 	return flow
 }
 
-// counted leaves out what iperf3 says is unknown: -1.
+// counted returns nil for -1, with which iperf3 reports an unknown value.
 func counted(value *int64) *int64 {
 	if value == nil || *value < 0 {
 		return nil

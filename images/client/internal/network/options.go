@@ -1,4 +1,4 @@
-// Package network measures a network with iperf3 and ping, trial after trial.
+// Package network measures a network with iperf3 and ping, one trial after the other.
 package network
 
 import (
@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/egress"
 )
 
-// Directions of the load, as the client sees them.
+// Directions of the load, from the client's point of view.
 const (
 	Upload   = "Upload"
 	Download = "Download"
@@ -21,7 +21,7 @@ const (
 	UDP = "UDP"
 )
 
-// Options of trials with one iperf3 server.
+// Options are the options of trials with one iperf3 server.
 type Options struct {
 	Host          string // of the iperf3 server
 	Port          uint16
@@ -40,7 +40,7 @@ type Options struct {
 	Part, Parts   int                // which of them this one is, from 0, and how many there are
 }
 
-// Ping is what is asked of ping before each trial's load.
+// Ping holds the options of ping before the load of each trial.
 type Ping struct {
 	Host     string
 	Count    int // 0 for none
@@ -50,7 +50,7 @@ type Ping struct {
 
 func (o *Options) traces() bool { return o.TraceInterval > 0 && o.Protocol == TCP }
 
-// serverTrace is the interval at which the agent is to sample TCP; 0 where the server does not send.
+// serverTrace returns the interval at which the agent samples TCP, or 0 if the server does not send.
 func (o *Options) serverTrace() time.Duration {
 	if !o.traces() || o.Direction == Upload {
 		return 0

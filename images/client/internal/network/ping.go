@@ -24,7 +24,7 @@ var (
 	summaryLine = regexp.MustCompile(`^rtt min/avg/max/mdev = (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+) ms`)
 )
 
-// ping sends echo requests and reads what ping prints: every answer, and the summary.
+// ping sends echo requests. It parses every answer and the summary of the program.
 func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histogram, error) {
 	if options.Count == 0 {
 		return nil, nil, nil
@@ -45,8 +45,8 @@ func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histo
 	return echoes, histogram, nil
 }
 
-// awaitEcho waits until the host answers one echo request: the network may let packets of a new pod pass only after a while, as
-// where a network policy is put into force late. A host that never answers is measured as it is.
+// awaitEcho waits until the host answers one echo request, because a network policy may take effect late for a new pod. A host
+// that never answers is measured as it is.
 func awaitEcho(ctx context.Context, options *Ping) error {
 	if options.Count == 0 {
 		return nil
@@ -66,7 +66,7 @@ func awaitEcho(ctx context.Context, options *Ping) error {
 	return nil
 }
 
-// readPing gives nil if there is no summary.
+// readPing returns nil if there is no summary.
 func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 	var echoes *contract.Echoes
 	times, duplicated := []int64{}, int64(0)
@@ -93,7 +93,7 @@ func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 	return echoes, contract.NewHistogram(times)
 }
 
-// count that an expression has matched, so that it is one; the largest there is if it is larger.
+// count returns the number in digits that an expression has matched, or the largest int64 if it is larger.
 func count(digits string) int64 {
 	value, _ := strconv.ParseInt(digits, 10, 64)
 	return value

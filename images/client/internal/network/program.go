@@ -13,8 +13,8 @@ import (
 
 const dying = 2 * time.Second // for a program to end after a signal
 
-// run runs a program to its end, and gives what it wrote. Its exit code is for the caller to judge, who knows what it
-// means; an error is a program that could not run, that was not done by the deadline, or context.Canceled.
+// run runs a program to its end, and returns its output. The caller interprets the exit code. It returns an error if the program
+// could not run or missed the deadline, or context.Canceled.
 func run(ctx context.Context, limit time.Duration, name string, arguments ...string) (written, stderr []byte, err error) {
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Words say what the network carried.
+// Words returns what the network carried.
 func Words(trial contract.Trial) string {
 	parts := []string{}
 	for _, way := range []struct {

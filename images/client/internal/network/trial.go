@@ -18,16 +18,16 @@ import (
 
 const (
 	retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
-	// How long clients wait for one another: a pod may have to pull its image. The operator ends those that
-	// wait for one that was lost.
+	// The time that clients wait for one another. A pod may have to pull its image. The operator ends clients that wait for a
+	// lost client.
 	untilStart = 10 * time.Minute
 )
 
 // Target is an iperf3 server, and a host that answers ping.
 type Target struct{ Options *Options }
 
-// Prepare resolves names where networks are refused, for iperf3 and ping would resolve them by themselves, each for itself.
-// It waits for the host to answer ping, and not for the server: iperf3 is asked again while it is not ready.
+// Prepare resolves names if networks are refused, because iperf3 and ping would resolve them separately. It waits for the host to
+// answer ping. It does not wait for the server, because iperf3 is retried while the server is not ready.
 func (t *Target) Prepare(ctx context.Context) error {
 	if len(t.Options.Refused) > 0 {
 		if err := t.resolve(ctx); err != nil {
@@ -94,8 +94,8 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	return report.Ended(trial)
 }
 
-// pingTogether sends echo requests while no client makes load: each comes to the barrier once its last load has ended, and
-// none begins the next before all have come to the other one.
+// pingTogether sends echo requests while no client makes load. Each client waits at one barrier after its last load, and at
+// another one before the next load.
 func pingTogether(ctx context.Context, options *Options, number int, warmup bool) (*contract.Echoes, *contract.Histogram, error) {
 	if options.Ping.Count == 0 {
 		return nil, nil, nil
@@ -106,8 +106,8 @@ func pingTogether(ctx context.Context, options *Options, number int, warmup bool
 	return ping(ctx, &options.Ping)
 }
 
-// open has the server listen until it is shut. One without an agent does so always. Clients that measure at once have a
-// server each.
+// open lets the server listen until shut is called. A server without an agent always listens. Each of several simultaneous
+// clients has its own server.
 func open(ctx context.Context, options *Options) (shut func(), err error) {
 	if options.Agent == nil {
 		return func() {}, nil
@@ -115,7 +115,7 @@ func open(ctx context.Context, options *Options) (shut func(), err error) {
 	return options.Agent.Open(ctx, options.Part)
 }
 
-// withoutLoad is a trial whose ping has failed.
+// withoutLoad returns a trial whose ping has failed.
 func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.Time) contract.Trial {
 	return contract.Trial{
 		Trial: number, Warmup: warmup, Outcome: contract.Failed, Failure: failure, StartTime: contract.FormatTime(began),
@@ -123,7 +123,7 @@ func withoutLoad(failure *contract.Failure, number int, warmup bool, began time.
 	}
 }
 
-// observe adds what the agent of the server measured. The server is the same iperf3, with as many threads.
+// observe adds what the agent of the server measured. The server runs the same iperf3, with as many threads.
 func observe(trial *contract.Trial, ending *agentclient.Ending, seen traffic) {
 	if ending == nil {
 		return
@@ -139,15 +139,15 @@ func observe(trial *contract.Trial, ending *agentclient.Ending, seen traffic) {
 	}
 }
 
-// useCongestion notes what the sockets used, which a route or an option may have set, instead of the kernel's default.
+// useCongestion records the algorithm of the sockets. A route or an option may have replaced the kernel's default.
 func useCongestion(of *contract.Computer, used string) {
 	if of != nil && used != "" {
 		of.CongestionControl = used
 	}
 }
 
-// meet waits for the other clients, so that all begin together. A trial is reported before its client waits again, so the
-// results survive the loss of another client.
+// meet waits for the other clients, so that all begin together. A trial is reported before its client waits again, so its results
+// survive the loss of another client.
 func meet(ctx context.Context, options *Options, before string, number int, warmup bool) error {
 	if options.Parts < 2 {
 		return nil
@@ -160,9 +160,9 @@ func meet(ctx context.Context, options *Options, before string, number int, warm
 	return options.Agent.Meet(ctx, name, options.Part, options.Parts, untilStart)
 }
 
-// load makes the load of one trial; what the server refuses is tried again while it may become ready. Clients that measure
-// at once tell how long after their common start theirs began: by the kernel where this side's TCP is traced, for iperf3
-// agrees with its server first, over a link that the others may fill already; else by the start of iperf3.
+// load makes the load of one trial. It retries while the server may become ready. Simultaneous clients report how long after the
+// common start their load began. If TCP is traced at this side, the kernel knows it. Otherwise it is the start of iperf3, which
+// first negotiates with its server over a link that others may already fill.
 func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, seen traffic, err error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), rusage.ProgramsCPU()
@@ -205,14 +205,14 @@ func load(ctx context.Context, options *Options, together time.Time) (trial cont
 	}
 }
 
-// sending is what was seen of TCP at this side; zero if that was not traced.
+// sending is what the trace of TCP at this side shows. It is zero without a trace.
 type sending struct {
 	activity *contract.TCPActivity
 	traces   []contract.Trace
 	began    time.Time
 }
 
-// watch samples TCP at this side while it sends, if that is asked for; what it gives ends it.
+// watch samples TCP at this side while it sends, if requested. The returned function stops sampling.
 func watch(options *Options) func() sending {
 	if !options.traces() || options.Direction == Download {
 		return func() sending { return sending{} }

@@ -21,15 +21,15 @@ const (
 	mostBytes = 16 << 20 // of a message; whatever unpacks to more is not one of ours
 )
 
-// speeds are all that the library has, by the level of zstd's own that it likens each to.
+// speeds are the levels of the library, by the level of zstd that each is closest to.
 var speeds = map[string]zstd.EncoderLevel{
 	"Zstd:1": zstd.SpeedFastest, "Zstd:3": zstd.SpeedDefault, "Zstd:7": zstd.SpeedBetterCompression, "Zstd:11": zstd.SpeedBestCompression,
 }
 
-// Spent is time by what it was spent on.
+// Spent is the time spent on each step.
 type Spent struct{ Compress, Encrypt, Decrypt, Decompress time.Duration }
 
-// Codec compresses, then encrypts, and back. It is for one goroutine; what it returns is valid until the next call.
+// Codec compresses and encrypts, and reverses both. It is for one goroutine. What it returns is valid until the next call.
 type Codec struct {
 	compressor compressor
 	aead       cipher.AEAD
@@ -43,7 +43,8 @@ type compressor interface {
 	decompress(packed []byte) ([]byte, error)
 }
 
-// NewCodec knows the compressions None, Gzip and Zstd, with :LEVEL if wanted and there, and the encryptions None and AES128GCM.
+// NewCodec supports the compressions None, Gzip and Zstd, with :LEVEL where the library has the level, and the encryptions None
+// and AES128GCM.
 func NewCodec(compression, encryption string, key []byte) (*Codec, error) {
 	codec := &Codec{}
 	var err error
@@ -69,13 +70,13 @@ func NewCodec(compression, encryption string, key []byte) (*Codec, error) {
 	return codec, nil
 }
 
-// Plain says that messages are sent as they are.
+// Plain reports whether messages are sent unchanged.
 func (c *Codec) Plain() bool { return c.compressor == nil && c.aead == nil }
 
-// Spent is what was spent so far.
+// Spent returns the time spent so far.
 func (c *Codec) Spent() Spent { return c.spent }
 
-// Encode gives what is sent for plain.
+// Encode returns the bytes to send for plain.
 func (c *Codec) Encode(plain []byte) ([]byte, error) {
 	message := plain
 	if c.compressor != nil {
@@ -106,7 +107,7 @@ func (c *Codec) seal(plain []byte) []byte {
 	return c.sealed
 }
 
-// Decode gives back what was encoded.
+// Decode returns what Encode was given.
 func (c *Codec) Decode(message []byte) ([]byte, error) {
 	plain := message
 	if c.aead != nil {

@@ -1,4 +1,4 @@
-// Package payload makes what messages carry, and encodes it as the clients send it.
+// Package payload creates the content of messages, and encodes it as clients send it.
 package payload
 
 import (
@@ -15,13 +15,13 @@ const (
 	segment     = 1024 // bytes of which a share is random, the rest zeros
 	sensors     = 16
 
-	// zerosLeave is the share of zeros that compression leaves: 0.005 by Gzip, Lz4 and Zstd, 0.06 by Snappy, whose copies are
-	// of 64 bytes at most.
+	// zerosLeave is the share of zeros that compression leaves: 0.005 with Gzip, Lz4 and Zstd, and 0.06 with Snappy, which copies
+	// at most 64 bytes.
 	zerosLeave = 0.025
 )
 
-// New makes a pool for messages of size bytes of a kind: Random, Zeros, SensorJSON, or RatioNN, of which compression leaves
-// NN %. The same seed gives the same bytes.
+// New creates a pool of messages of size bytes: Random, Zeros, SensorJSON, or RatioNN, of which compression leaves NN%. The same
+// seed gives the same bytes.
 func New(kind string, size int, seed uint64) (*Pool, error) {
 	source := rand.NewChaCha8(seedOf(seed, size))
 	switch {
@@ -52,7 +52,7 @@ func seedOf(seed uint64, size int) (whole [32]byte) {
 	return whole
 }
 
-// mix makes a share of each segment random, which no compression makes smaller, and leaves zeros, of which little remains.
+// mix makes a share of each segment random, which cannot be compressed, and leaves zeros, of which little remains.
 func mix(source *rand.ChaCha8, content []byte, percent int) {
 	share := (float64(percent)/100 - zerosLeave) / (1 - zerosLeave)
 	for start := 0; start < len(content); start += segment {
@@ -63,7 +63,7 @@ func mix(source *rand.ChaCha8, content []byte, percent int) {
 
 var firstRecord = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// room is what sensors measure: it drifts from record to record, and from message to message.
+// room holds the values of the sensors, which drift from record to record and from message to message.
 type room struct {
 	random                          *rand.Rand
 	number                          int
@@ -75,7 +75,7 @@ func newRoom(source rand.Source) *room {
 	return &room{random: rand.New(source), temperature: 21, humidity: 45, pressure: 1013}
 }
 
-// fill writes the JSON of an array of measurements, cut where content ends.
+// fill writes a JSON array of measurements, cut at the end of content.
 func (r *room) fill(content []byte) {
 	r.text = append(r.text[:0], '[')
 	for len(r.text) < len(content) {
@@ -84,7 +84,7 @@ func (r *room) fill(content []byte) {
 	copy(content, r.text)
 }
 
-// measure writes a record by hand: there are as many as fit into a pool.
+// measure writes one record without an encoder, because a pool needs many records.
 func (r *room) measure() {
 	r.temperature += r.random.NormFloat64() / 10
 	r.humidity += r.random.NormFloat64() / 5

@@ -10,7 +10,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// FromFolder makes a pool of a user's own messages: the files of a folder, by name. Its error is a *contract.Failure.
+// FromFolder creates a pool of a user's messages: the files of a folder, sorted by name. Its error is a *contract.Failure.
 func FromFolder(folder string) (*Pool, error) {
 	own, err := messagesIn(folder)
 	if err != nil {

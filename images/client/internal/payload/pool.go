@@ -3,16 +3,16 @@ package payload
 import "slices"
 
 const (
-	// PoolBytes is the least that a pool holds: Kafka's largest batch, in which then no content comes twice.
+	// PoolBytes is the minimum size of a pool: Kafka's largest batch, so that no content occurs twice in a batch.
 	PoolBytes = 16 << 20
 
-	// NumberBytes of a message are its number; what is no longer has no content.
+	// NumberBytes is the number of bytes that hold the number of a message. A message that is not longer has no content.
 	NumberBytes = 8
 )
 
-// Pool is the content of messages, made once and shared by all pairs. Message n of each pair is entry n mod the number of
-// entries, its first NumberBytes replaced by n. Entries are a user's own, or have one size and are made one after the other
-// by one generator, the fewest that are together no less than PoolBytes.
+// Pool holds the content of messages, created once and shared by all pairs. Message n of each pair is entry n mod the number of
+// entries, with n in its first NumberBytes. Entries are a user's messages, or have one size and come from one generator. Then
+// there are as few as fill PoolBytes.
 type Pool struct {
 	own     [][]byte
 	bytes   []byte
@@ -20,7 +20,7 @@ type Pool struct {
 	entries uint64
 }
 
-// Content of message `number`; it must not be changed.
+// Content returns the content of message `number`. The caller must not change it.
 func (p *Pool) Content(number uint64) []byte {
 	if p.own != nil {
 		return p.own[number%uint64(len(p.own))]
@@ -29,7 +29,7 @@ func (p *Pool) Content(number uint64) []byte {
 	return p.bytes[start : start+p.size : start+p.size]
 }
 
-// Next is the first number from this on whose content is the first entry.
+// Next returns the first number from this one on whose content is the first entry.
 func (p *Pool) Next(number uint64) uint64 {
 	entries := p.entries
 	if p.own != nil {
@@ -46,7 +46,7 @@ func newPool(size int) *Pool {
 	return &Pool{bytes: make([]byte, entries*size), size: size, entries: uint64(entries)}
 }
 
-// Largest is the content of a message that is no smaller than any.
+// Largest returns the content of a message of maximum size.
 func (p *Pool) Largest() []byte {
 	if p.own != nil {
 		return slices.MaxFunc(p.own, func(one, other []byte) int { return len(one) - len(other) })
@@ -54,7 +54,7 @@ func (p *Pool) Largest() []byte {
 	return p.Content(0)
 }
 
-// each gives every entry to fill, in order.
+// each calls fill for every entry, in order.
 func (p *Pool) each(fill func(entry []byte)) {
 	for number := range p.entries {
 		fill(p.Content(number))

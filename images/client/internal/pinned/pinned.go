@@ -1,4 +1,5 @@
-// Package pinned is TLS between programs that know a key. It uses no CA, no name and no date, as clocks at the edge are wrong.
+// Package pinned provides TLS between programs that know a key. It uses no CA, no name and no date, because clocks at the edge
+// are wrong.
 package pinned
 
 import (
@@ -17,7 +18,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Of is the pin of a key: the SHA-256 of its SubjectPublicKeyInfo, as curl's --pinnedpubkey takes it.
+// Of returns the pin of a key: the SHA-256 of its SubjectPublicKeyInfo, as in curl's --pinnedpubkey.
 func Of(subjectPublicKeyInfo []byte) string {
 	digest := sha256.Sum256(subjectPublicKeyInfo)
 	return "sha256//" + base64.StdEncoding.EncodeToString(digest[:])
@@ -38,7 +39,8 @@ func Client(pin string) *tls.Config {
 	}
 }
 
-// Server has the private key of a PEM file, in a certificate that it makes for itself: TLS knows no key without one.
+// Server returns a configuration with the private key of a PEM file and a self-signed certificate, because TLS needs a
+// certificate.
 func Server(file []byte) (*tls.Config, error) {
 	block, _ := pem.Decode(file)
 	if block == nil {

@@ -1,4 +1,4 @@
-// Package porttest gives tests ports that no other process takes.
+// Package porttest provides ports that no other process uses to tests.
 package porttest
 
 import (
@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Below the ports that the kernel gives to outgoing connections, and below Kubernetes' node ports.
+// These ports are below those of outgoing connections, and below Kubernetes' node ports.
 const first, last = 20_000, 29_999
 
-// Free is a port that nothing listens on. No test on this machine gets it again until all others were given out, so that a
-// server may stop and listen on it again.
+// Free returns a port that nothing listens on. No other test on this machine gets it until all others were used, so a server may
+// stop and listen on it again.
 func Free(t *testing.T) int {
 	t.Helper()
 	port, err := take()
@@ -28,7 +28,7 @@ func Free(t *testing.T) int {
 	return port
 }
 
-// take moves a cursor in a file that the tests in Python use too (tests/ports.py).
+// take moves a cursor in a file that the Python tests also use (tests/ports.py).
 func take() (int, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Folder is where the files are within a directory, whatever else there is. No spec can name a folder like it.
+// Folder is the name of the folder for the files within a directory. No spec can name a folder of this name.
 const Folder = "_tierbench"
 
 const (
@@ -21,14 +21,15 @@ const (
 	formerUser      = 65532 // of all files, before it could be chosen
 )
 
-// folder is where the files are. We may be root where others can write: a Root follows no link out of it.
+// folder is the folder of the files. The program may run as root where others can write, so it uses a Root, which follows no link
+// out of it.
 type folder struct {
 	directory, own *os.Root
 	uid, gid       int // of the files, where we are root and can give them away
 	root           bool
 }
 
-// openFolder makes the folder unless it is there, and removes from it what an interrupted run has left behind.
+// openFolder creates the folder if it does not exist, and removes what an interrupted run has left in it.
 func openFolder(options Options) (*folder, error) {
 	directory, err := os.OpenRoot(options.Directory)
 	if err != nil {
@@ -85,7 +86,7 @@ func (f *folder) removeTemporary() error {
 
 func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
 
-// find tells whether a file is there, whole. It removes files that an earlier version left next to the folder.
+// find reports whether a file is complete. It removes files that an earlier version left next to the folder.
 func (f *folder) find(size int64) (bool, error) {
 	if f.root {
 		if err := f.removeOutside(name(size), name(size)+digestSuffix); err != nil {
@@ -116,8 +117,9 @@ func (f *folder) removeOutside(names ...string) error {
 	return nil
 }
 
-// bytes is how long a file is, 0 if there is none. It is refused unless it is as we make it: links lead elsewhere. Another
-// user's, such as the one of former days, is taken away: to give it to the present user could give away what is not ours.
+// bytes returns the size of a file, or 0 if it does not exist. It refuses a file that differs from those that this program
+// creates, because links lead elsewhere. It removes a file of another user, such as an earlier workloads.user, instead of
+// changing its owner.
 func (f *folder) bytes(name string) (int64, error) {
 	information, err := f.own.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,7 +151,7 @@ func foreign(name string, information fs.FileInfo) error {
 	return &contract.Failure{Reason: "ForeignFile", Message: message}
 }
 
-// whole writes a file under another name, makes sure that it is on the disk, and then gives it its name.
+// whole writes a file under a temporary name, syncs it to the disk, and then renames it.
 func (f *folder) whole(name string, fill func(*os.File) error) error {
 	file, err := f.own.OpenFile(name+temporarySuffix, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -167,8 +169,8 @@ func (f *folder) whole(name string, fill func(*os.File) error) error {
 	return f.sync()
 }
 
-// give lets everybody read a file, and makes its owner the one that asks about its pages. It goes by the open file: a name
-// may be another file's by now.
+// give makes a file readable for everybody, and changes its owner to the user that asks about its pages. It uses the open file,
+// because the name may belong to another file by now.
 func (f *folder) give(file *os.File) error {
 	if err := file.Chmod(0o644); err != nil || !f.root {
 		return err

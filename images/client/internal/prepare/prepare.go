@@ -1,4 +1,4 @@
-// Package prepare writes the files that a server is to serve, on the node itself.
+// Package prepare writes the files that a server will serve, on the node itself.
 package prepare
 
 import (
@@ -26,7 +26,7 @@ const (
 	reserveShare   = 20 // a 20th of the file system stays free
 )
 
-// Options of a preparation.
+// Options are the options of a preparation.
 type Options struct {
 	Directory    string // the files are in Folder within it
 	Sizes        []int64
@@ -43,8 +43,8 @@ type Prepared struct {
 	Reused bool   `json:"reused"`
 }
 
-// Run brings every file about. Nothing is written if not all of them fit. When ctx is done it ends with that error and
-// leaves no part of a file.
+// Run creates all files. It writes nothing if they do not all fit. When ctx is done, it returns its error and leaves no partial
+// file.
 func Run(ctx context.Context, options Options) error {
 	if options.freeAndTotal == nil {
 		options.freeAndTotal = freeAndTotal
@@ -106,7 +106,7 @@ func (o Options) checkSpace(missing []int64) error {
 	if reserve < 0 {
 		reserve = min(total/reserveShare, maximumReserve)
 	}
-	// Files of a wrong size are replaced, but only once the new one is whole: their space does not count.
+	// Files of a wrong size are replaced only when the new file is complete, so their space does not count.
 	if needed <= free-reserve {
 		return nil
 	}
@@ -122,9 +122,9 @@ func inUnits(number int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(number)/(1<<20))
 }
 
-// write makes a file of random content and the file of its digest; each appears whole or not at all.
+// write creates a file of random content and the file of its digest. Each appears complete or not at all.
 func (f *folder) write(ctx context.Context, size int64) error {
-	// The old digest goes first: a file is there only once its digest is.
+	// The old digest is removed first, because a file exists only if its digest does.
 	if err := f.own.Remove(name(size) + digestSuffix); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -159,7 +159,7 @@ func (f *folder) write(ctx context.Context, size int64) error {
 	})
 }
 
-// randomStream is AES in counter mode under a random key: as fast as the disk, and it does not compress.
+// randomStream is AES in counter mode with a random key. It is as fast as the disk, and cannot be compressed.
 func randomStream() (cipher.Stream, error) {
 	seed := make([]byte, 16+aes.BlockSize)
 	if _, err := rand.Read(seed); err != nil {

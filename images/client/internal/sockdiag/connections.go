@@ -1,4 +1,4 @@
-// Package sockdiag tells of the TCP connections of this network namespace what the kernel knows of them: sock_diag(7).
+// Package sockdiag returns what the kernel knows about the TCP connections of this network namespace: sock_diag(7).
 package sockdiag
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The library finds this out at its first use, without a lock: two watches would race.
+// The library detects the byte order at its first use, without a lock, so two watches would race.
 var _ = nl.NativeEndian()
 
 const (
@@ -23,7 +23,7 @@ const (
 	listening     = 10
 )
 
-// Connection as the kernel tells it.
+// Connection is a connection as the kernel reports it.
 type Connection struct {
 	Local, Remote uint16 // ports
 	Established   bool
@@ -32,11 +32,11 @@ type Connection struct {
 	key           [keyBytes]byte // ports, addresses, interface, and the cookie that no other connection ever has
 }
 
-// Cookie is the number that the kernel gives a connection, and gives no other.
+// Cookie returns the unique number that the kernel gives to a connection.
 func (c *Connection) Cookie() [8]byte { return [8]byte(c.key[keyBytes-8:]) }
 
-// all connections that carry data or still may: the kernel looks through the table of the whole machine, for half a
-// millisecond or more. None where it has no sock_diag.
+// all returns the connections that carry data or still may. The kernel searches the table of the whole machine for this, which
+// takes half a millisecond or more. It returns none if the kernel has no sock_diag.
 func all() []Connection {
 	var found []Connection
 	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
@@ -45,7 +45,7 @@ func all() []Connection {
 	return found
 }
 
-// again is the same connection now, or nothing if it has ended.
+// again returns the current state of the same connection, or nothing if it has ended.
 func (c *Connection) again() []Connection { return ask(c.family, c.key, 0) }
 
 func ask(family uint8, key [keyBytes]byte, flags int) []Connection {
@@ -55,7 +55,7 @@ func ask(family uint8, key [keyBytes]byte, flags int) []Connection {
 	body = binary.NativeEndian.AppendUint32(body, allStates&^(1<<listening|1<<timeWait))
 	request.AddRawData(append(body, key[:]...))
 	var found []Connection
-	// Results before an error are valid, and there is no way to get the rest.
+	// Results before an error are valid. There is no way to get the rest.
 	_ = request.ExecuteIter(unix.NETLINK_INET_DIAG, nl.SOCK_DIAG_BY_FAMILY, func(message []byte) bool {
 		if one, known := parse(message); known {
 			found = append(found, one)
@@ -65,7 +65,7 @@ func ask(family uint8, key [keyBytes]byte, flags int) []Connection {
 	return found
 }
 
-// parse reads an inet_diag_msg and its tcp_info; older kernels tell less of that. False if it has none.
+// parse parses an inet_diag_msg and its tcp_info, which is shorter in older kernels. It returns false if there is no tcp_info.
 func parse(message []byte) (Connection, bool) {
 	if len(message) < headBytes {
 		return Connection{}, false

@@ -7,8 +7,8 @@ const (
 	pause = time.Second // until the watch looks for others again
 )
 
-// Watch follows some connections. It looks for them often at first, and then once a second: what is known is asked for by
-// itself, as a look through all connections of the machine costs many times as much.
+// Watch follows some connections. It searches for them often at first, and then once per second. Known connections are requested
+// individually, because a search through all connections of the machine costs many times as much.
 type Watch struct {
 	wanted func(local, remote uint16) bool // by their ports
 	begun  time.Time
@@ -16,12 +16,12 @@ type Watch struct {
 	known  []Connection
 }
 
-// NewWatch follows the connections whose ports are wanted.
+// NewWatch returns a watch of the connections whose ports are wanted.
 func NewWatch(wanted func(local, remote uint16) bool) *Watch {
 	return &Watch{wanted: wanted, begun: time.Now()}
 }
 
-// Look tells of the connections as they are now.
+// Look returns the current state of the connections.
 func (w *Watch) Look() []Connection {
 	now := time.Now()
 	if now.Sub(w.begun) > early && now.Sub(w.looked) < pause {
@@ -33,7 +33,7 @@ func (w *Watch) Look() []Connection {
 	return w.known
 }
 
-// follow asks for each that is known; without those that have ended.
+// follow requests each known connection, and drops those that have ended.
 func (w *Watch) follow() []Connection {
 	var found []Connection
 	for index := range w.known {

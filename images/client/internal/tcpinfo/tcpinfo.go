@@ -1,4 +1,4 @@
-// Package tcpinfo counts the bytes and packets of a TCP connection on an Ethernet, from TCP_INFO of the kernel.
+// Package tcpinfo counts the bytes and packets of a TCP connection on an Ethernet, from the kernel's TCP_INFO.
 package tcpinfo
 
 import (
@@ -17,16 +17,17 @@ const (
 	optionTimestamp = 1 // TCPI_OPT_TIMESTAMPS
 )
 
-// Counters of a connection so far. Bytes are those of whole frames: Ethernet, IP and TCP headers of each segment,
-// payload, and what was sent again. Packets are segments: those that connect, acknowledge only or are sent again, too.
+// Counters count what a connection has carried so far. Bytes are those of whole frames: Ethernet, IP and TCP headers of each
+// segment, payload, and retransmissions. Packets are segments, including those that connect, only acknowledge, or are
+// retransmitted.
 type Counters struct {
 	SentBytes, ReceivedBytes, SentPackets, ReceivedPackets, Retransmits int64
 }
 
-// Bytes both ways.
+// Bytes returns the bytes of both directions.
 func (c Counters) Bytes() int64 { return c.SentBytes + c.ReceivedBytes }
 
-// Packets both ways.
+// Packets returns the packets of both directions.
 func (c Counters) Packets() int64 { return c.SentPackets + c.ReceivedPackets }
 
 // Add sums the counters of several connections.
@@ -72,8 +73,8 @@ func count(info *unix.TCPInfo, remote net.Addr) Counters {
 	}
 }
 
-// sent is the payload that left, what was sent again included. Kernels before 4.19 do not count it: there it is what was
-// acknowledged, the SYN taken off, and segments that were not, or were sent again, as if they were full.
+// sent returns the payload that was sent, including retransmissions. Kernels before 4.19 do not count it. Then it is the
+// acknowledged payload without the SYN, plus the other segments as if they were full.
 func sent(info *unix.TCPInfo) int64 {
 	if info.Bytes_sent > 0 || info.Bytes_acked == 0 {
 		return int64(info.Bytes_sent)
@@ -99,7 +100,7 @@ func info(conn *net.TCPConn) (*unix.TCPInfo, error) {
 	return info, failed
 }
 
-// headers of a segment, and what a SYN has more.
+// headers returns the size of the headers of a segment, and the additional bytes of a SYN.
 func headers(remote net.Addr, stamped bool) (segment, syn int64) {
 	segment, syn = ethernet+ipv4+tcp, synWithout
 	if address, is := remote.(*net.TCPAddr); is && address.IP.To4() == nil {

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// kept are the counters of TcpExt, by the kernel's names, that say what became of segments.
+// kept are the counters of TcpExt, by the kernel's names, that show what happened to segments.
 var kept = []string{
 	"TCPFastRetrans", "TCPSlowStartRetrans", "TCPTimeouts", "TCPLossProbes", "TCPLostRetransmit", "TCPSackRecovery",
 	"TCPSpuriousRTOs", "TCPFullUndo", "TCPLossUndo",
 }
 
-// readEvents of this network namespace since it was made; empty where the kernel does not tell.
+// readEvents returns the events of this network namespace since its creation. It is empty if the kernel does not report them.
 func readEvents() map[string]int64 {
 	content, err := os.ReadFile("/proc/net/netstat")
 	if err != nil {
@@ -21,7 +21,7 @@ func readEvents() map[string]int64 {
 	return parseEvents(string(content))
 }
 
-// parseEvents reads the TcpExt lines of /proc/net/netstat: a line of names, a line of values.
+// parseEvents parses the TcpExt lines of /proc/net/netstat: a line of names, and a line of values.
 func parseEvents(text string) map[string]int64 {
 	values := map[string]int64{}
 	var names []string
@@ -43,7 +43,7 @@ func parseEvents(text string) map[string]int64 {
 	return values
 }
 
-// eventsSince says what happened; what never did is left out.
+// eventsSince returns what happened since before. It leaves out what never happened.
 func eventsSince(before map[string]int64) map[string]int64 {
 	after, events := readEvents(), map[string]int64{}
 	for _, name := range kept {

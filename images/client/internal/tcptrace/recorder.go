@@ -1,5 +1,5 @@
-// Package tcptrace watches what TCP does at the sending side: the kernel's own figures of each connection over time, by
-// inet_diag in this network namespace, and its exact counts of events.
+// Package tcptrace watches TCP at the sender: the kernel's values of each connection over time, by inet_diag in this network
+// namespace, and its exact counts of events.
 package tcptrace
 
 import (
@@ -22,17 +22,17 @@ const (
 	partsPerMillion = 1_000_000
 )
 
-// states of congestion control, as tcp(7) numbers them.
+// states are the states of congestion control, as tcp(7) numbers them.
 var states = []string{"Open", "Disorder", "CWR", "Recovery", "Loss"}
 
-// Ports chooses the connections of a server: by the local port where it runs, by the remote one where its client does.
+// Ports chooses the connections of a server: by the local port on the server's side, and by the remote port on the client's side.
 type Ports struct {
 	Local, Remote map[uint16]bool
 }
 
 func (p Ports) choose(local, remote uint16) bool { return p.Local[local] || p.Remote[remote] }
 
-// connection that was seen, by the number that the kernel gives it.
+// connection is a connection that was seen, by the number that the kernel gives it.
 type connection struct {
 	port    uint16 // of the server
 	sent    uint64
@@ -46,8 +46,8 @@ type sample struct {
 	info unix.TCPInfo
 }
 
-// add keeps the sample. In the first in which some of the load has arrived, it began as long ago as the kernel counted the
-// connection busy since no data was in flight last (Linux before 4.10 does not count, and gives the time of that sample).
+// add keeps a sample. The load began before the first sample in which some of it has arrived, by the time that the kernel counted
+// the connection as busy. Linux before 4.10 does not count this, and then the load began at that sample.
 func (c *connection) add(next sample) {
 	switch loaded := c.sent > preamble; {
 	case !loaded && next.info.Bytes_acked > preamble:
@@ -102,7 +102,7 @@ func (r *Recorder) run() {
 	}
 }
 
-// look takes a sample of every connection; true if one has as many as may be kept.
+// look samples every connection. It returns true if one of them has the maximum number of samples.
 func (r *Recorder) look(at time.Duration) (full bool) {
 	for _, found := range r.watch.Look() {
 		one := r.seen[found.Cookie()]
@@ -119,7 +119,7 @@ func (r *Recorder) look(at time.Duration) (full bool) {
 	return full
 }
 
-// thin leaves out every second sample, and takes half as many from now on.
+// thin removes every second sample, and halves the rate from now on.
 func (r *Recorder) thin() {
 	r.interval *= 2
 	for _, one := range r.seen {
@@ -131,7 +131,7 @@ func (r *Recorder) thin() {
 	}
 }
 
-// Began is when the connection that sent most began its load, after End. False if none was seen.
+// Began returns when the connection that sent most began its load, after End. It returns false if there was none.
 func (r *Recorder) Began() (time.Time, bool) {
 	connections := r.bySent()
 	if len(connections) == 0 || connections[0].sent <= preamble {
@@ -144,8 +144,8 @@ func (r *Recorder) bySent() []*connection {
 	return slices.SortedFunc(maps.Values(r.seen), func(one, other *connection) int { return cmp.Compare(other.sent, one.sent) })
 }
 
-// End stops sampling, and tells of the connections that sent most, as many as carried the load: what else was there
-// (iperf3's own control connection, and those that only received) is left out. nil twice if there were none.
+// End stops sampling, and returns the connections that sent most, as many as carried the load. It leaves out the others, such as
+// iperf3's control connection. It returns nil twice if there were none.
 func (r *Recorder) End(senders int) (*contract.TCPActivity, *Trace) {
 	close(r.stop)
 	<-r.done

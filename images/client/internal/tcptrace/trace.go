@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Trace is TCP over time: a list for each figure, all of one connection as long as its times.
+// Trace is TCP over time: a list for each value. All lists of a connection are as long as its times.
 type Trace struct {
 	IntervalMilliseconds int64        `json:"intervalMilliseconds"`
 	Connections          []Connection `json:"connections"`
 }
 
-// Connection of a trace. A threshold of 0 is one that was not set yet: slow start.
+// Connection is a connection of a trace. A threshold of 0 means that none was set yet: slow start.
 type Connection struct {
 	Port                          int64   `json:"port"`
 	Milliseconds                  []int64 `json:"milliseconds"`
@@ -58,11 +58,11 @@ func (c *Connection) add(sample sample) {
 	c.State = append(c.State, int64(min(int(info.Ca_state), len(states)-1)))
 }
 
-// Encode gives the trace as text: JSON, gzip, base64.
+// Encode returns the trace as text: JSON, compressed with gzip, in base64.
 func (t *Trace) Encode() string {
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	// Neither numbers nor memory give an error.
+	// Neither numbers nor memory cause an error.
 	_ = json.NewEncoder(writer).Encode(t)
 	_ = writer.Close()
 	return base64.StdEncoding.EncodeToString(packed.Bytes())

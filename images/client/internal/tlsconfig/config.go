@@ -1,4 +1,4 @@
-// Package tlsconfig makes TLS configurations.
+// Package tlsconfig creates TLS configurations.
 package tlsconfig
 
 import (
@@ -8,7 +8,8 @@ import (
 	"os"
 )
 
-// New makes the client's side of TLS in exactly one version, trusting the CA in caFile, or the system's if empty.
+// New returns the client's side of TLS with exactly one version. It trusts the CA in caFile, or the system's CAs if that is
+// empty.
 func New(version, caFile, serverName string) (*tls.Config, error) {
 	versions := map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13}
 	if version == "None" {

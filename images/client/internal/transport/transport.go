@@ -1,4 +1,4 @@
-// Package transport makes connections to brokers, with and without TLS, and names the reasons of failures.
+// Package transport connects to brokers, with and without TLS, and returns the reasons of failures.
 package transport
 
 import (
