@@ -10,9 +10,11 @@ from typing import Any
 from benchmarks.peers.measure import Comparison
 from benchmarks.peers.reading import against_reading
 from tierbench.advice.advise import advise
+from tierbench.api.model import Metadata
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import describe, quantities
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec
+from tierbench.results.aggregate import conclude
 
 RESULTS = 10_000
 MOST = 1.5
@@ -54,16 +56,14 @@ def _result(case: int, server: str, node: str, levels: dict[str, str], times: li
         "client": {"nodeClass": "user", "node": "user-1"},
         "trials": TRIALS,
     }
-    status = {"phase": "Measured", "trials": trials, "counts": {"completed": TRIALS}}
-    body = {"metadata": {"name": f"r{case}", "namespace": "default"}, "spec": spec, "status": status}
-    result = BenchmarkResult.model_validate(body)
-    columns = quantities("FileTransferBenchmark", result.status.trials)
-    statistics = {name: describe(values) for name, values in columns.items()}
-    return result.model_copy(update={"status": result.status.model_copy(update={"statistics": statistics})})
+    wanted = ResultSpec.model_validate(spec)
+    status = conclude(wanted, RecordStatus.model_validate({"trials": trials}), datetime.now(UTC), None)
+    metadata = Metadata(name=f"r{case}", namespace="default")
+    return BenchmarkResult(metadata=metadata, spec=wanted, status=status)
 
 
 def comparisons() -> list[Comparison]:
-    """A mean over a workload, throughput over all levels, and what takes longest: a median, read from every trial."""
+    """A mean over a workload, throughput over all levels, and a median."""
     measured = list(results())
     assert len(measured) == RESULTS
     workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}

@@ -7,11 +7,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 from benchmarks.peers.advice import RESULTS, results
 from benchmarks.peers.measure import RUNS, Comparison, limit
-from tests.histograms import histogram_of
 from tests.ports import free_ports
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
@@ -57,7 +55,7 @@ def _serve(port: int, ready: Connection) -> None:
     benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}
     store.update_benchmark(benchmark | {"status": {"run": run}}, deleted=False)
     for result in results():
-        store.update_result(_with_histogram(result.to_json()), deleted=False)
+        store.update_result(result.to_json(), deleted=False)
     store.mark_filled()
 
     async def forever() -> None:
@@ -68,9 +66,3 @@ def _serve(port: int, ready: Connection) -> None:
             await asyncio.Event().wait()
 
     asyncio.run(forever())
-
-
-def _with_histogram(raw: dict[str, Any]) -> dict[str, Any]:
-    times = histogram_of(trial["durationNanoseconds"] for trial in raw["status"]["trials"])
-    raw["status"]["distributions"] = {"downloadDuration": times.to_json()}
-    return raw

@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterable
 from functools import cache
 
-from tests.api.objects import crd_path, item
+from tests.api.objects import item
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tierbench.api.model import API_VERSION, GROUP, Resource
@@ -29,7 +29,7 @@ def _ours() -> list[Json]:
 
 
 def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
-    """Creates or replaces these definitions, and waits until the API server publishes their schemas.
+    """Creates or replaces these definitions, and waits until the API server publishes their schemas. Others stay.
 
     The description of a schema identifies a definition, so definitions of other versions get another description.
     """
@@ -42,7 +42,10 @@ def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
         if existing.get(name) != _description(crd):
             server.request("PATCH", f"{CRDS}/{name}?{_AS_HELM}", crd, APPLY)
     wait_for(
-        lambda: _published(server) == wanted and all(_is_served(server, model) for model in resource_types()),
+        lambda: (
+            wanted.items() <= _published(server).items()
+            and all(_is_served(server, model) for model in resource_types())
+        ),
         "our kinds",
     )
 
@@ -50,8 +53,8 @@ def put_definitions(server: ApiServer, crds: Iterable[Json]) -> None:
 def remove_definitions(server: ApiServer) -> None:
     """Removes the definitions of our kinds, with all objects."""
     empty(server)
-    for model in resource_types():
-        server.request("DELETE", crd_path(model))
+    for name in defined(server):
+        server.request("DELETE", f"{CRDS}/{name}")
     wait_for(lambda: not defined(server), "the removal of the CRDs")
 
 

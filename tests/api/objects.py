@@ -8,7 +8,8 @@ from tests.api.server import CRDS, ApiServer, Json
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
@@ -29,7 +30,7 @@ SPECS: dict[type[Resource], Json] = {
         "client": _NODE,
         "trials": 10,
     },
-    BenchmarkTrace: {"benchmark": {"kind": "NetworkBenchmark", "name": "networks"}, "run": 1, "case": 1},
+    BenchmarkRecord: {"benchmark": {"kind": "NetworkBenchmark", "name": "networks"}, "run": 1, "case": 1},
     PlacementAdvice: {"clientClass": "user"},
 }
 

@@ -1,4 +1,4 @@
-"""The API server rejects changes to a benchmark's spec, except its run policy, and to a sealed result."""
+"""The API server rejects changes to a benchmark's spec, except its run policy, and to a sealed result or record."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from tests.api.objects import changed, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
 from tierbench.api.model import IMMUTABLE, Resource
+from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
 from tierbench.api.schema import object_schema
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
@@ -115,6 +116,19 @@ def test_sealed_result_cannot_change(server: ApiServer, name: str, phase: str) -
         update(server, BenchmarkResult, {key: value for key, value in sealed.items() if key != "status"}, "/status")
     relabelled = changed(sealed, "metadata.labels", {"kept": "yes"})
     assert update(server, BenchmarkResult, relabelled)["status"] == sealed["status"]
+
+
+def test_sealed_record_cannot_change(server: ApiServer, name: str) -> None:
+    created = create(server, BenchmarkRecord, smallest(BenchmarkRecord, name))
+    trial = {"trial": 1, "outcome": "Completed", "startTime": "2026-01-01T00:00:00Z", "durationNanoseconds": 7}
+    growing = update(server, BenchmarkRecord, created | {"status": {"trials": [trial]}}, "/status")
+    measured = {"trials": [trial], "ended": {"time": "2026-01-01T00:00:01Z"}}
+    sealed = update(server, BenchmarkRecord, growing | {"status": measured}, "/status")
+    for status in ({"trials": [trial]}, measured | {"trials": [trial | {"durationNanoseconds": 8}]}, {}):
+        with pytest.raises(RefusedError, match="a record whose case has ended cannot be changed"):
+            update(server, BenchmarkRecord, sealed | {"status": status}, "/status")
+    with pytest.raises(RefusedError, match="the spec of a record cannot be changed"):
+        update(server, BenchmarkRecord, changed(sealed, "spec.run", 2))
 
 
 def test_spec_and_status_are_written_separately(server: ApiServer, name: str) -> None:

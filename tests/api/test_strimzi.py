@@ -128,7 +128,7 @@ async def observe(kube: Kube, owner: Owner) -> ProviderState:
 async def executor_of(kube: Kube, owner: Owner) -> Executor:
     _, listed = await list_provided(kube, owner, STRIMZI_API)
     here = ClusterState(owner=owner, uids=ControllerRefManager(owner).claim(listed).uids)
-    return Executor(kube, ObjectCaches(), strimzi_benchmark().KIND.resource, here, {}, "default", {})
+    return Executor(kube, ObjectCaches(), strimzi_benchmark().KIND.resource, here, {}, "default", {}, {})
 
 
 async def create(kube: Kube, owner: Owner, made: list[Manifest]) -> None:

@@ -196,6 +196,11 @@ def test_all_fields_of_v0_1_0_are_still_known_except_these() -> None:
     earlier = {crd["spec"]["names"]["kind"]: served(crd)["schema"]["openAPIV3Schema"] for crd in versions.definitions()}
     own = {model.KIND.kind: object_schema(model) for model in resource_types()}
     assert tuple(missing_fields(earlier, own)) == (
+        "BenchmarkResult status.trials",
+        *(f"BenchmarkResult status.statistics.*.{name}" for name in ("minimum", "maximum", "p90", "p99")),
+        *(f"BenchmarkResult status.untrimmed.*.{name}" for name in ("minimum", "maximum", "p90", "p99")),
+        "BenchmarkResult status.distributions",
+        "BenchmarkTrace",
         "NetworkBenchmark spec.clients.simultaneous",
         "PlacementAdvice status.ranking[].nodeClass",
         "PlacementAdvice status.ranking[].verdict: Tied",

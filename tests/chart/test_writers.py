@@ -17,7 +17,8 @@ from tests.chart.helm import Helm
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
@@ -150,7 +151,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
     assert all(careless.may_not_create(team, "forged") for team in OPERATOR)
     operator = User(server, OPERATOR["team-a"])
     operator.create(BenchmarkResult, "team-a", "measured", finalizers=["foregroundDeletion"])
-    operator.create(BenchmarkTrace, "team-a", "measured")
+    operator.create(BenchmarkRecord, "team-a", "measured")
     status: Json = {"status": {"conditions": []}}
     for model in (FileTransferBenchmark, PlacementAdvice):
         careless.create(model, "team-a", "asked")
@@ -158,7 +159,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
         assert f"only {OPERATOR['team-a']} writes results, traces and statuses here" in message
         assert "name it in the value writers.extra of release team-a/one" in message
     measured = path(BenchmarkResult, "team-a", "measured")
-    for where in (f"{measured}/status", f"{path(BenchmarkTrace, 'team-a', 'measured')}/status"):
+    for where in (f"{measured}/status", f"{path(BenchmarkRecord, 'team-a', 'measured')}/status"):
         refused(careless.merge, where, {"status": {}})
     relabelled = {"metadata": {"labels": {"tierbench.io/benchmark": "another"}}}
     refused(careless.merge, measured, relabelled)
@@ -169,7 +170,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
     refused(collector.create, BenchmarkResult, "team-a", "collected")
     careless.delete(BenchmarkResult, "team-a", "measured")
     collector.merge(measured, {"metadata": {"finalizers": None}})
-    careless.delete(BenchmarkTrace, "team-a", "measured")
+    careless.delete(BenchmarkRecord, "team-a", "measured")
     assert not careless.may_not_create("default", "unwatched"), (
         "no release speaks for a namespace that it does not watch"
     )

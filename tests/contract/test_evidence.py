@@ -11,7 +11,8 @@ from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
 from tests.histograms import bucket_index
 from tests.unit.results.trials import NOW, spec
-from tierbench.api.result import ResultPhase, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import ResultPhase
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import SealState, check_seal, parse_output
 
@@ -36,14 +37,15 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
     assert code == 0
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     wanted = spec(trials=2, warmup=0)
-    status = add_trials(wanted, ResultStatus(), parse_output(log).trials, 1)
-    again = add_trials(wanted, status, parse_output(log).trials, 1)
-    assert again == status
+    record = add_trials(wanted, RecordStatus(), parse_output(log).trials, 1)
+    again = add_trials(wanted, record, parse_output(log).trials, 1)
+    assert again == record
+    status = conclude(wanted, record, NOW, None)
     assert status.counts.completed == 2
     assert sum(status.counts.retry_causes.values()) == status.counts.retries
     assert status.counts.retry_causes["ServerError"] == 1
     assert status.counts.retry_causes["Truncated"] >= 1
-    assert conclude(wanted, status, NOW, None).phase is ResultPhase.MEASURED
+    assert status.phase is ResultPhase.MEASURED
 
 
 def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> None:

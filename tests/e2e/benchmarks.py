@@ -88,9 +88,15 @@ class Running:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """Its results, by case."""
+        """Its results, by case. The status of each has the fields of its record, too."""
         label = f"tierbench.io/benchmark={self.name}"
-        return sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
+        every = sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
+        records = {
+            item["metadata"]["name"]: item.get("status", {}) for item in self.kubectl.list("benchmarkrecords", label)
+        }
+        for result in every:
+            result["status"] = {**records.get(result["metadata"]["name"], {}), **result.get("status", {})}
+        return every
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
         """Waits until the status has one of the phases, and returns it."""

@@ -74,14 +74,13 @@ def test_trials_lost_with_a_truncated_log_are_measured_again(site: Site, kubectl
 
 
 @pytest.mark.timing
-def test_edited_result_of_a_running_case_is_written_again(site: Site, kubectl: Kubectl) -> None:
+def test_edited_record_of_a_running_case_is_written_again(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
 
     def edit() -> None:
         wait_for("a trial is stored", lambda: running.results and running.results[0].get("status", {}).get("trials"))
         head = {"name": running.results[0]["metadata"]["name"], "namespace": kubectl.namespace}
-        status = {"trials": [], "counts": {"retries": 99}}
-        body = {"apiVersion": API_VERSION, "kind": "BenchmarkResult", "metadata": head, "status": status}
+        body = {"apiVersion": API_VERSION, "kind": "BenchmarkRecord", "metadata": head, "status": {"trials": []}}
         as_operator = kubectl.as_user("system:serviceaccount:tierbench:tierbench")  # other users may not write it
         flags = ("--server-side", "--force-conflicts", "--subresource=status", "--field-manager=other")
         as_operator("apply", *flags, "-f", "-", stdin=json.dumps(body))

@@ -12,7 +12,7 @@ from tests.unit.report.published import measured
 from tierbench.advice.advise import advise
 from tierbench.advice.tables import runs
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.api.result import BenchmarkReference, ResultStatus
+from tierbench.api.record import BenchmarkReference, RecordStatus
 from tierbench.generate.schemas import crd_yaml
 from tierbench.kinds.registry import BENCHMARKS, MODULES, kind_of, kinds
 from tierbench.metrics.results import render, result_samples
@@ -96,6 +96,6 @@ def test_a_kind_that_is_not_registered_is_unknown() -> None:
 def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) -> None:
     result = measured("cloud", "1M", [(1.0, 0)])
     spec = result.spec.model_copy(update={"benchmark": BenchmarkReference(kind=kind, name="demo")})
-    failed = fail(spec, ResultStatus(), world.START, "NoReadyNode", "none")
+    failed = fail(spec, RecordStatus(), world.START, "NoReadyNode", "none")
     html = page(runs([result.model_copy(update={"spec": spec, "status": failed})]), {})
     assert f"<caption>{title(main_quantity(kind, ()))}, mean" in html

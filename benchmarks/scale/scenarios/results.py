@@ -15,7 +15,8 @@ from tests.operator.recorded import Object, recorded
 from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES
-from tierbench.api.result import RESULTS, BenchmarkResult, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.workloads.workload import Owner
 
@@ -84,7 +85,7 @@ def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
             )
             for line in lines
         ]
-        status = conclude(spec, add_trials(spec, ResultStatus(), scaled, 1), ended, template.status.engine)
+        status = conclude(spec, add_trials(spec, RecordStatus(), scaled, 1), ended, template.status.engine)
         stored = status.model_copy(update={"stored_bytes": template.status.stored_bytes})
         yield spec.to_json(), stored.to_json()
 

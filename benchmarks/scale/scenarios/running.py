@@ -13,7 +13,7 @@ from benchmarks.scale.rows import Row
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import broker
 from tests.e2e.kubectl import KubectlError
-from tierbench.api.result import RESULTS
+from tierbench.api.record import RECORDS
 from tierbench.kube.informer import WatchEvent, list_and_watch
 
 BENCHMARKS: Final = 60
@@ -95,8 +95,8 @@ def _stuck(site: Site) -> str:
 
 
 async def _watch(site: Site, taken: dict[Trial, float]) -> None:
-    """When each trial was first seen in a result."""
-    async for event in list_and_watch(site.kube, RESULTS, NAMESPACE, {}):
+    """When each trial was first seen in a record."""
+    async for event in list_and_watch(site.kube, RECORDS, NAMESPACE, {}):
         if isinstance(event, WatchEvent):
             spec, status = event.item["spec"], event.item.get("status", {})
             for trial in status.get("trials", ()):

@@ -1,9 +1,9 @@
 {{- /* Generated from operator/src/tierbench/api/rbac.py and generate/values.py: change that, then run `make generate`. */ -}}
 {{- define "tierbench.operatorsOwn" -}}
 - benchmarkresults
-- benchmarktraces
+- benchmarkrecords
 - benchmarkresults/status
-- benchmarktraces/status
+- benchmarkrecords/status
 - filetransferbenchmarks/status
 - brokerbenchmarks/status
 - networkbenchmarks/status

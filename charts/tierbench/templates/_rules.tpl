@@ -28,12 +28,12 @@
   verbs: [list, watch, create, delete]
 # Writes what was measured.
 - apiGroups: [tierbench.io]
-  resources: [benchmarkresults/status, benchmarktraces/status]
+  resources: [benchmarkresults/status, benchmarkrecords/status]
   verbs: [patch]
-# Keeps traces, and never reads one.
+# Keeps the trials of each result, and reads those of cases that are being measured.
 - apiGroups: [tierbench.io]
-  resources: [benchmarktraces]
-  verbs: [create]
+  resources: [benchmarkrecords]
+  verbs: [get, create, delete]
 # Reads questions.
 - apiGroups: [tierbench.io]
   resources: [placementadvices]

@@ -77,7 +77,7 @@ def two_nodes() -> list[BenchmarkResult]:
             result.spec.server.node_class,
             result.spec.levels["fileSize"],
             [(trial.duration_nanoseconds * 1.01 / 1e9, trial.transfer.retries if trial.transfer else 0)
-             for trial in result.status.trials],
+             for trial in result.recorded.trials],
             result.spec.case + 100,
             node=f"{result.spec.server.node_class}-2",
         )

@@ -16,14 +16,13 @@ from tierbench.advice.tables import (
     estimate,
     measured_quantities,
     newest,
-    percentile_name,
     runs,
     smaller_is_better,
     with_derived_quantities,
 )
 from tierbench.api.placement_advice import WorkloadProfile
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import RETRIES, levels_and_parameters
+from tierbench.results.quantities import RETRIES, levels_and_parameters, percentile_name
 from tierbench.stats.distributions import quantile_error
 
 TIME = "durationNanoseconds"

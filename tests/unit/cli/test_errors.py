@@ -14,7 +14,7 @@ Capture = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def defective(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise KeyError("one\ntwo")
 
     monkeypatch.setattr(results, "select_runs", fail)

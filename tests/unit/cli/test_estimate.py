@@ -22,7 +22,7 @@ def test_a_manifest_is_estimated_as_init_says(capsys: Capture) -> None:
     header, line = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "CASES", "TRIALS", "TIME", "MOVED", "STORED"]
     assert line.split("   ")[0] == "filetransferbenchmark.tierbench.io/quick-start"
-    assert " ".join(line.split()[1:]) == "4 16 2m17s 520 MiB 51.17 KiB"
+    assert " ".join(line.split()[1:]) == "4 16 2m17s 520 MiB 37.50 KiB"
     assert "about 2 min over links of 100 Mbit/s, 520 MiB moved, 65 MiB of disk" in Path(QUICK_START).read_text()
 
 

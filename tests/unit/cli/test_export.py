@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.unit.cli.test_offline import stderr_line, write
-from tests.unit.kinds.broker.trials import line, measured, spec
+from tests.unit.kinds.broker.trials import line, recorded
 from tests.unit.report.published import published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.contract import ClientSample, Computer
@@ -28,9 +28,7 @@ Capture = pytest.CaptureFixture[str]
 
 
 def broker_result() -> BenchmarkResult:
-    status = measured(line(1), line(2))
-    body: dict[str, Any] = {"spec": spec(2).to_json(), "status": status.to_json()}
-    return BenchmarkResult.model_validate({"metadata": {"name": "bb-demo-r1-c001", "namespace": "default"}, **body})
+    return recorded(line(1), line(2))
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def both(tmp_path: Path) -> str:
 def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture) -> None:
     assert main(["export", "--from", both]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-    assert len(rows) == sum(len(result.status.trials) for result in published()) + 2
+    assert len(rows) == sum(len(result.recorded.trials) for result in published()) + 2
     files = next(row for row in rows if row["kind"] == "FileTransferBenchmark")
     brokers = next(row for row in rows if row["kind"] == "BrokerBenchmark")
     assert float(files["durationNanoseconds"]) > 0
@@ -53,12 +51,12 @@ def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture)
 @pytest.mark.parametrize("word", ['=HYPERLINK("http://x","y")', "+1", "-1+1", "@SUM(A1)", "plain", "'plain"])
 def test_no_cell_is_a_formula_to_a_spreadsheet(word: str) -> None:
     result = broker_result()
-    (trial, *_) = result.status.trials
+    (trial, *_) = result.recorded.trials
     sample = ClientSample(computer=Computer(cpu_governor=word))
-    status = result.status.model_copy(update={"trials": (trial.model_copy(update={"client": sample}),)})
+    record = result.recorded.model_copy(update={"trials": (trial.model_copy(update={"client": sample}),)})
     server = result.spec.server.model_copy(update={"node": word})
     spec = result.spec.model_copy(update={"server": server})
-    text = to_csv([result.model_copy(update={"spec": spec, "status": status})])
+    text = to_csv([result.model_copy(update={"spec": spec}).with_record(record)])
     (row,) = csv.DictReader(io.StringIO(text))
     assert row["clientCpuGovernor"] == (word if word.endswith("plain") else f"'{word}")
     assert read_csv(text, "x", "x")[0].spec.server.node == word
@@ -73,20 +71,15 @@ def test_exported_objects_can_be_read_back(both: str, tmp_path: Path, capsys: Ca
     assert "22.11 ± 0.05 s" in capsys.readouterr().out
 
 
-def test_traces_follow_their_results(tmp_path: Path, capsys: Capture) -> None:
+def test_records_follow_their_results(tmp_path: Path, capsys: Capture) -> None:
     result = broker_result()
-    head = {"apiVersion": "tierbench.io/v1alpha1"}
+    head = {"apiVersion": "tierbench.io/v1alpha1", "kind": "BenchmarkRecord"}
     spec = {"benchmark": {"kind": "BrokerBenchmark", "name": "demo"}, "run": 1, "case": 1}
-    traces = [
-        {**head, "kind": "BenchmarkTrace", "metadata": {"name": name, "namespace": "default"}, "spec": spec}
-        for name in (result.metadata.name, "bb-other-r1-c001")
-    ]
-    items = [{**head, "kind": "BenchmarkResult", **result.to_json()}, *traces]
-    path = tmp_path / "run.json"
-    path.write_text(json.dumps({"kind": "List", "items": items}))
-    assert main(["export", "--from", str(path), "-o", "json"]) == 0
+    other = {**head, "metadata": {"name": "bb-other-r1-c001", "namespace": "default"}, "spec": spec}
+    path = write(tmp_path / "run.json", [result], other)
+    assert main(["export", "--from", path, "-o", "json"]) == 0
     written = [(item["kind"], item["metadata"]["name"]) for item in json.loads(capsys.readouterr().out)["items"]]
-    assert written == [("BenchmarkResult", result.metadata.name), ("BenchmarkTrace", result.metadata.name)]
+    assert written == [("BenchmarkResult", result.metadata.name), ("BenchmarkRecord", result.metadata.name)]
 
 
 def test_perftool_format_is_for_brokers_only(both: str, capsys: Capture) -> None:

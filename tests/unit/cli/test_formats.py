@@ -49,7 +49,8 @@ def test_results_are_objects_in_the_formats_of_kubectl(exported: str, capsys: Ca
     assert yaml.safe_load(output(capsys, "results", "-f", exported, "-o", "yaml")) == as_json
     assert (as_json["apiVersion"], as_json["kind"], len(as_json["items"])) == ("v1", "List", len(published()))
     assert sorted(output(capsys, "results", "-f", exported, "-o", "name").split()) == sorted(NAMES)
-    assert sorted(output(capsys, "export", "-f", exported, "-o", "name").split()) == sorted(NAMES)
+    records = [name.replace("result", "record", 1) for name in NAMES]
+    assert sorted(output(capsys, "export", "-f", exported, "-o", "name").split()) == sorted([*NAMES, *records])
 
 
 def test_wide_adds_every_quantity(exported: str, capsys: Capture) -> None:

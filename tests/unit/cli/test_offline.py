@@ -12,18 +12,20 @@ import pytest
 from tests.unit.cli.benchmarks import benchmark
 from tests.unit.report.published import TABLE, measured, published
 from tests.unit.results.preflights import carrying, node_network
+from tierbench.api.model import Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
 
 
-def raw(result: BenchmarkResult) -> dict[str, Any]:
-    return {"apiVersion": "tierbench.io/v1alpha1", "kind": "BenchmarkResult", **result.to_json()}
+def raw(item: Resource) -> dict[str, Any]:
+    return {"apiVersion": "tierbench.io/v1alpha1", "kind": item.KIND.kind, **item.to_json()}
 
 
 def write(path: Path, results: list[BenchmarkResult], *others: dict[str, Any]) -> str:
-    path.write_text(json.dumps({"kind": "List", "items": [*map(raw, results), *others]}))
+    records = [raw(result.record) for result in results if result.record is not None]
+    path.write_text(json.dumps({"kind": "List", "items": [*map(raw, results), *records, *others]}))
     return str(path)
 
 

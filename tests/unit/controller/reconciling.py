@@ -8,6 +8,7 @@ from typing import Any
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
+from tierbench.api.record import RECORDS
 from tierbench.api.result import RESULTS
 from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
@@ -72,6 +73,13 @@ class Demo:
     def result_status(self) -> Raw:
         """The status of the first result; empty without one."""
         found: Raw = self.results[0].get("status", {}) if self.results else {}
+        return found
+
+    @property
+    def record_status(self) -> Raw:
+        """The status of the first record; empty without one."""
+        records = self.api.matching(RECORDS.path(None))
+        found: Raw = records[0].get("status", {}) if records else {}
         return found
 
     def stored(self, resource: Any, name: str) -> Raw:

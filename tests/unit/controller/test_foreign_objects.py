@@ -19,7 +19,7 @@ async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role:
     demo.api.logs["forged"] = trial_line(1).encode()
     await demo.until_measured(trial_line(1, nanoseconds=7))
     await demo.until(lambda: demo.result_status.get("phase") == "Measured")
-    assert demo.result_status["trials"][0]["durationNanoseconds"] == 7
+    assert demo.record_status["trials"][0]["durationNanoseconds"] == 7
     (message,) = demo.messages("ForeignObject")
     assert "Pod forged" in message
     assert "forged" in demo.api.names("pods")

@@ -23,7 +23,7 @@ def measured_trials(world: World) -> list[tuple[str, int]]:
     return sorted(
         (name, trial.trial)
         for name, result in world.results.items()
-        for trial in result.status.trials
+        for trial in result.recorded.trials
         if not trial.warmup
     )
 
@@ -89,7 +89,7 @@ def ratio(world: World) -> float:
     world.run()
 
     def mean(names: Sequence[str]) -> float:
-        trials = [trial for name in names for trial in world.results[name].status.trials]
+        trials = [trial for name in names for trial in world.results[name].recorded.trials]
         return sum(trial.duration_nanoseconds for trial in trials) / len(trials)
 
     return mean(["ft-demo-r1-c003", "ft-demo-r1-c004"]) / mean(["ft-demo-r1-c001", "ft-demo-r1-c002"])

@@ -179,7 +179,7 @@ def test_a_failure_of_one_case_ends_only_that_case() -> None:
     reason = {name[-1]: result.status.reason for name, result in world.results.items()}
     assert {number for number, found in reason.items() if found} <= {"3"}
     assert measured_trials(world) != every_trial_once(world)
-    assert [trial.trial for trial in world.results["ft-demo-r1-c001"].status.trials] == [1, 2, 3]
+    assert [trial.trial for trial in world.results["ft-demo-r1-c001"].recorded.trials] == [1, 2, 3]
     assert nothing_left(world)
 
 
@@ -201,8 +201,8 @@ def test_failures_of_single_cases_use_up_no_attempt_of_the_others() -> None:
     run_with(world, disturb)
     failed = [name[-1] for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]
     assert sorted(failed) == ["2", "3", "4", "5"]
-    first = world.results["ft-demo-r1-c001"].status
-    assert (first.phase, len(first.trials)) == (ResultPhase.MEASURED, 3)
+    first = world.results["ft-demo-r1-c001"]
+    assert (first.status.phase, len(first.recorded.trials)) == (ResultPhase.MEASURED, 3)
 
 
 def test_a_slow_server_exceeds_its_own_deadline_and_the_event_says_so() -> None:
@@ -218,8 +218,10 @@ def test_a_slow_server_exceeds_its_own_deadline_and_the_event_says_so() -> None:
             end_client(world, pod, 1, failure, log=log + late)
 
     run_with(world, disturb)
-    slow, quick = world.results["ft-demo-r1-c003"].status, world.results["ft-demo-r1-c001"].status
-    assert [(trial.trial, trial.failure and trial.failure.reason) for trial in slow.trials] == [
+    slow = world.results["ft-demo-r1-c003"].status
+    records = (world.results[f"ft-demo-r1-c00{number}"].recorded for number in (3, 1))
+    late, quick = records
+    assert [(trial.trial, trial.failure and trial.failure.reason) for trial in late.trials] == [
         (1, None),
         (2, "TimedOut"),
     ]
@@ -258,7 +260,7 @@ def test_lines_of_cases_that_the_client_does_not_measure_are_ignored() -> None:
 
     until_printed(world, 1)
     run_with(world, disturb)
-    assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].status.trials)
+    assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].recorded.trials)
 
 
 def test_a_drift_of_all_trials_is_no_difference_between_classes() -> None:
@@ -281,7 +283,7 @@ def test_no_trial_is_lost_to_a_log_that_is_too_large(monkeypatch: pytest.MonkeyP
     world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
     world.run()
     assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
-    assert [len(result.status.trials) for result in world.results.values()] == [30, 30]
+    assert [len(result.recorded.trials) for result in world.results.values()] == [30, 30]
     assert len({turn for _, turn in world.printed}) == 60
     unread = [event.message for event in world.events if event.reason == reasons.CLIENT_UNREADABLE]
     assert "The rest was not read. A new client continues with trial" in unread[0]

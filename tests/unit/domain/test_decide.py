@@ -280,7 +280,7 @@ def test_a_client_lost_three_times_ends_the_case_with_its_trials() -> None:
                 world.kill_pod(pod.name)
     first = world.results["ft-demo-r1-c001"].status
     assert first.phase is ResultPhase.MEASURED
-    assert [trial.trial for trial in first.trials] == [1]
+    assert [trial.trial for trial in world.results["ft-demo-r1-c001"].recorded.trials] == [1]
     assert first.valid is False
     assert first.missing is not None
     assert (first.missing.trials, first.missing.reason) == (2, "ClientLost")

@@ -25,7 +25,7 @@ def test_every_trial_of_a_file_transfer_counts() -> None:
     assert (found.servers, found.cases, found.trials) == (2, 2 * 2, 2 * 2 * (1 + 3))
     assert found.bytes_moved == 2 * (1 + 3) * 65 * 2**20
     assert found.bytes_on_disk == 65 * 2**20
-    assert found.bytes_stored == 4 * (9_500 + 4 * 900)
+    assert found.bytes_stored == 4 * (6_000 + 4 * 900)
     assert 60 < found.seconds < 180
 
 

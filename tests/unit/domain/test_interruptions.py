@@ -24,7 +24,15 @@ from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_o
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
 from tierbench.domain.decide import decide
-from tierbench.domain.decision import AcquireLeases, Action, DeleteJob, DeleteServer, ReleaseLeases, SaveResult
+from tierbench.domain.decision import (
+    AcquireLeases,
+    Action,
+    DeleteJob,
+    DeleteServer,
+    ReleaseLeases,
+    SaveRecord,
+    SaveResult,
+)
 from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
 
 MOST_PASSES = 8
@@ -68,7 +76,12 @@ def run_deposed(world: World, data: st.DataObject) -> None:
 def pending_write(world: World, after: int) -> Callable[[], None]:
     """Carries out the first `after` writes of a decision. Returns the next write, which is pending."""
     seen = replace(
-        world, pods=dict(world.pods), jobs=dict(world.jobs), results=dict(world.results), leases=dict(world.leases)
+        world,
+        pods=dict(world.pods),
+        jobs=dict(world.jobs),
+        results=dict(world.results),
+        records=dict(world.records),
+        leases=dict(world.leases),
     )
     decision = decide(world.observe(), world.now)
     writes: list[Callable[[], None]] = []
@@ -81,8 +94,8 @@ def pending_write(world: World, after: int) -> Callable[[], None]:
 
 
 def _carry_out(world: World, seen: World, action: Action) -> None:
-    """Carries out an action if its object has not changed. The operator sends the resource version of Leases and
-    results and the UID of deleted objects, and creates no object that exists."""
+    """Carries out an action if its object has not changed. The operator sends the resource version of Leases,
+    results and records and the UID of deleted objects, and creates no object that exists."""
 
     def unchanged(nodes: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(node for node in nodes if world.leases.get(node) is seen.leases.get(node))
@@ -93,6 +106,8 @@ def _carry_out(world: World, seen: World, action: Action) -> None:
         case ReleaseLeases(nodes):
             action = ReleaseLeases(unchanged(tuple(nodes)))
         case SaveResult(name=name) if world.results.get(name) is not seen.results.get(name):
+            return
+        case SaveRecord(name=name) if world.records.get(name) is not seen.records.get(name):
             return
         case DeleteServer(name) if _uid(world, name) != _uid(seen, name):
             return

@@ -135,7 +135,7 @@ def test_a_result_grows_over_the_passes_and_ends_once() -> None:
     until_printed(world, 9)
     statuses = {name[-1]: result.status for name, result in sorted(world.results.items())}
     assert {number: status.phase for number, status in statuses.items()} == dict.fromkeys("1234", ResultPhase.RUNNING)
-    assert [len(status.trials) for status in statuses.values()] == [2, 2, 2, 2]
+    assert [len(world.records[f"ft-demo-r1-c00{number}"].status.trials) for number in statuses] == [2, 2, 2, 2]
     status = world.benchmark.status
     assert status.current is not None
     assert (status.progress, status.current.name) == ("0/4", "1Mi, jetson to user, pass 2 of 2")
@@ -194,10 +194,11 @@ def test_a_case_that_fails_in_a_pass_is_not_in_the_next_one() -> None:
 
     run_with(world, blame)
     first = world.results["ft-demo-r1-c001"].status
-    assert (first.phase, [trial.trial for trial in first.trials]) == (ResultPhase.MEASURED, [1])
+    assert first.phase is ResultPhase.MEASURED
+    assert [trial.trial for trial in world.records["ft-demo-r1-c001"].status.trials] == [1]
     assert first.missing is not None
     assert (first.missing.trials, first.missing.reason) == (3, "AgentUnreachable")
-    assert [len(result.status.trials) for _, result in sorted(world.results.items())] == [1, 4, 4, 4]
+    assert [len(result.recorded.trials) for _, result in sorted(world.results.items())] == [1, 4, 4, 4]
     assert nothing_left(world)
 
 
@@ -209,7 +210,7 @@ def test_a_server_that_does_not_start_again_fails_only_its_cases() -> None:
             world.pods[pod.name] = replace(pod, ready=False, problem=Problem("InsufficientStorage", "1Gi is free"))
 
     run_with(world, refuse)
-    found = {name[-1]: (item.status.reason, len(item.status.trials)) for name, item in world.results.items()}
+    found = {name[-1]: (item.status.reason, len(item.recorded.trials)) for name, item in world.results.items()}
     lost, whole = ("InsufficientStorage", 2), ("", 4)
     assert found == {"1": lost, "2": lost, "3": whole, "4": whole}
     assert nothing_left(world)

@@ -67,9 +67,9 @@ def test_results_beyond_the_limit_fail_cases_and_lose_no_trial() -> None:
     one = world(resultBytes="1")
     one.run()
     assert list(outcomes(one).values()) == ["", "TooManyBytes", "", "TooManyBytes"]
-    first = one.results["ft-demo-r1-c001"].status
-    assert len(first.trials) == 3
-    assert first.stored_bytes > 1000
+    first = one.results["ft-demo-r1-c001"]
+    assert len(first.recorded.trials) == 3
+    assert first.status.stored_bytes > 1000
     assert "limits.resultBytes" in one.results["ft-demo-r1-c002"].status.message
     assert nothing_left(one)
 
@@ -115,7 +115,7 @@ def test_a_run_that_holds_nodes_too_long_ends_with_its_trials(seconds: int) -> N
     early = [result.status.missing for result in one.results.values() if result.status.missing is not None]
     assert {*outcomes(one).values(), *(missing.reason for missing in early)} == {"", reasons.HELD_TOO_LONG}
     assert all(manifest["spec"]["activeDeadlineSeconds"] <= seconds for manifest in one.manifests.values())
-    good = [trial for result in one.results.values() for trial in result.status.trials]
+    good = [trial for result in one.results.values() for trial in result.recorded.trials]
     assert len(good) == len(set(one.printed))
     assert all(trial.outcome is Outcome.COMPLETED for trial in good)
     assert one.now - START < timedelta(seconds=seconds + 600)
@@ -139,7 +139,7 @@ def test_a_limit_between_two_passes_keeps_the_trials() -> None:
     brokers = [{"name": name, "mosquitto": {"persistence": name == "b"}} for name in "ab"]
     one = World(broker_benchmark(brokers=brokers))
     for _ in range(400):
-        if any(result.status.trials for result in one.results.values()) and not one.jobs:
+        if any(result.recorded.trials for result in one.results.values()) and not one.jobs:
             break
         one.advance()
     one.quotas = Quotas(result_bytes="1")
@@ -266,7 +266,7 @@ def queued_message(one: World) -> str:
 def test_a_run_in_progress_ends_with_its_trials_when_the_storage_is_full() -> None:
     one = Full(quotas=Quotas(stored_bytes="10"))
     one.stored = 9
-    while not any(result.status.trials for result in one.results.values()):
+    while not any(result.recorded.trials for result in one.results.values()):
         one.advance()
     one.stored = 10
     one.run()

@@ -20,7 +20,7 @@ KINDS = ["Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser"]
 
 
 def trials(world: World) -> list[tuple[str, int]]:
-    return sorted((name, trial.trial) for name, item in world.results.items() for trial in item.status.trials)
+    return sorted((name, trial.trial) for name, item in world.results.items() for trial in item.recorded.trials)
 
 
 def every_trial_once(cases: int = 2) -> list[tuple[str, int]]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
-from tierbench.api.result import BenchmarkResult
+from tierbench.api.record import BenchmarkRecord
 from tierbench.domain.decision import DeleteServer
 from tierbench.workloads.workload import ROLE_SERVER
 
@@ -72,19 +72,20 @@ def test_unknown_fields_of_a_newer_version_stay_in_a_status() -> None:
     assert (status["run"]["number"], status["further"], "further" in status["run"]) == (3, "kept", False)
 
 
-def test_unknown_fields_of_a_newer_version_stay_in_a_result() -> None:
+def test_unknown_fields_of_a_newer_version_stay_in_a_record() -> None:
     one = world()
-    while not any(result.status.trials for result in one.results.values()):
+    while not any(result.recorded.trials for result in one.results.values()):
         one.reconcile()
         one.step()
-    (name,) = one.results
-    raw = one.results[name].to_json()
+    (name,) = one.records
+    raw = one.records[name].to_json()
     raw["status"]["further"] = "kept"
     raw["status"]["trials"][0]["further"] = "kept"
-    one.results[name] = BenchmarkResult.model_validate(raw)
+    one.records[name] = BenchmarkRecord.model_validate(raw)
     one.run()
-    status = one.results[name].status.to_json()
-    assert (status["phase"], status["further"], status["trials"][0]["further"]) == ("Measured", "kept", "kept")
+    status = one.records[name].status.to_json()
+    assert "ended" in status
+    assert (status["further"], status["trials"][0]["further"]) == ("kept", "kept")
 
 
 def test_a_server_of_an_earlier_version_is_replaced_once_its_client_has_ended() -> None:

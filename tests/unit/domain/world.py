@@ -15,6 +15,7 @@ from typing import Any
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
+from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain.decide import decide, needs_reconcile
 from tierbench.domain.decision import (
@@ -32,6 +33,7 @@ from tierbench.domain.decision import (
     Observed,
     PodLog,
     ReleaseLeases,
+    SaveRecord,
     SaveResult,
 )
 from tierbench.domain.results import ResultMetadata
@@ -225,6 +227,8 @@ class World:
     services: dict[str, dict[str, Any]] = field(default_factory=dict)
     secrets: set[str] = field(default_factory=set)
     results: dict[str, BenchmarkResult] = field(default_factory=dict)
+    records: dict[str, BenchmarkRecord] = field(default_factory=dict)
+    reads_records: tuple[str, ...] = ()
     logs: dict[str, str] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     printed: list[tuple[str, str]] = field(default_factory=list)
@@ -264,7 +268,12 @@ class World:
             pods=tuple(self.pods.values()),
             jobs=tuple(self.jobs.values()),
             services=dict(self.services),
-            results={name: one for name, one in self.results.items() if one.spec.run == number},
+            results={
+                name: one.model_copy(update={"record": None})
+                for name, one in self.results.items()
+                if one.spec.run == number
+            },
+            records={name: self.records.get(name) for name in self.reads_records},
             earlier={name: one for name, one in self.results.items() if one.spec.run != number}
             if self.needs_earlier_runs
             else None,
@@ -293,7 +302,7 @@ class World:
     def reconcile(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
         """Reconciles once. `killed_after` returns after how many of its writes the operator is killed, or None."""
         decision = decide(self.observe(), self.now)
-        self.needs_earlier_runs = decision.needs_earlier_runs
+        self.needs_earlier_runs, self.reads_records = decision.needs_earlier_runs, decision.reads_records
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
         writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
         killed = None if killed_after is None else killed_after(len(writes))
@@ -451,15 +460,33 @@ class World:
                     self.jobs[name] = replace(self.jobs[name], deleting=True)
                 if name in self.pods:
                     self.pods[name] = replace(self.pods[name], deleting=True)
+            case SaveRecord(name, spec, status):
+                record = self.records.get(name)
+                assert name in self.results, "a record has no owner"
+                assert record is None or record.status.ended is None, "a sealed record was written again"
+                known = () if record is None else record.status.trials
+                assert all(trial in status.trials for trial in known), "a trial was lost"
+                raw = {"metadata": {"name": name}, "spec": spec.to_json(), "status": status.to_json()}
+                self.records[name] = BenchmarkRecord.model_validate(raw)
+                self._join(name)
             case SaveResult(name, spec, status):
                 before = self.results.get(name)
+                record = self.records.get(name)
+                sealed = record is None or record.status.ended is not None
+                assert status.phase is ResultPhase.RUNNING or sealed, "a result was sealed before its record"
                 assert before is None or before.status.phase is ResultPhase.RUNNING, "a sealed result was written again"
                 raw = {"metadata": {"name": name}, "spec": spec.to_json(), "status": status.to_json()}
                 self.results[name] = BenchmarkResult.model_validate(raw)
+                self._join(name)
             case DeleteResult(name):
                 self.results.pop(name, None)
+                self.records.pop(name, None)
             case DeleteBenchmark():
                 self.deleted = True
+
+    def _join(self, name: str) -> None:
+        """Joins a result with its record, for the assertions of tests. The result has not changed by that."""
+        vars(self.results[name])["record"] = self.records.get(name)
 
     def _create(self, manifest: dict[str, Any]) -> None:
         name, labels = manifest["metadata"]["name"], manifest["metadata"]["labels"]

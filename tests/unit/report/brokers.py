@@ -7,7 +7,8 @@ from tests.histograms import histogram_of
 from tests.unit.kinds.broker.trials import line, spec
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import Distributions, TrialLine
-from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.results.aggregate import add_trials, conclude
 
 SIZES = ("1Ki", "10Ki", "100Ki")
@@ -24,9 +25,12 @@ def measured(
     half = [time // 2 for time in round_trips]
     spread = Distributions(round_trip=histogram_of(round_trips), acknowledge=histogram_of(half))
     lines = [_line(number, spread) for number in range(1, TRIALS + 1)]
-    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
+    record = add_trials(wanted, RecordStatus(), lines, 1)
+    status = conclude(wanted, record, NOW, None)
     metadata = {"name": f"bb-demo-r1-c{case:03d}", "namespace": "default"}
-    return BenchmarkResult.model_validate({"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()})
+    return BenchmarkResult.model_validate(
+        {"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()}
+    ).with_record(record)
 
 
 def _line(number: int, distributions: Distributions) -> TrialLine:

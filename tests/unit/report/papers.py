@@ -12,7 +12,8 @@ from tests.unit.kinds.network.test_clients import shared
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import PartOutput, merge_parts
 
@@ -29,9 +30,12 @@ def _result(spec: ResultSpec, lines: Iterable[TrialLine], case: int, client: Cli
     body["server"] = {"nodeClass": "cloud", "node": "cloud-1"}
     wanted = ResultSpec.model_validate(body)
     own = [line.model_copy(update={"transfer": None}) for line in lines]
-    status = conclude(wanted, add_trials(wanted, ResultStatus(), own, 1), NOW, None)
+    record = add_trials(wanted, RecordStatus(), own, 1)
+    status = conclude(wanted, record, NOW, None)
     metadata = {"name": f"paper-r1-c{case:03d}", "namespace": "default"}
-    return BenchmarkResult.model_validate({"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()})
+    return BenchmarkResult.model_validate(
+        {"metadata": metadata, "spec": wanted.to_json(), "status": status.to_json()}
+    ).with_record(record)
 
 
 def brokered(

@@ -12,7 +12,8 @@ from typing import Any
 
 from tierbench.api.contract import Engine, TrialLine
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, NodeFacts, ResultSpec, ResultStatus
+from tierbench.api.record import BenchmarkReference, RecordStatus
+from tierbench.api.result import BenchmarkResult, NodeFacts, ResultSpec
 from tierbench.results.aggregate import add_trials, conclude
 
 TABLE = Path(__file__).parents[3] / "examples" / "papers" / "file-transfer-paper" / "paper" / "published.csv"
@@ -96,9 +97,12 @@ def measured(
         TrialLine.model_validate(_line(server, parse_size(size), number, seconds, retries, begin))
         for number, (seconds, retries) in enumerate(trials, start=1)
     ]
-    status = conclude(spec, add_trials(spec, ResultStatus(), lines, attempt=1), begin, ENGINE)
+    record = add_trials(spec, RecordStatus(), lines, attempt=1)
+    status = conclude(spec, record, begin, ENGINE)
     metadata = {"name": f"ft-{name}-r{run}-c{case:03d}", "namespace": namespace}
-    return BenchmarkResult.model_validate({"metadata": metadata, "spec": spec.to_json(), "status": status.to_json()})
+    return BenchmarkResult.model_validate(
+        {"metadata": metadata, "spec": spec.to_json(), "status": status.to_json()}
+    ).with_record(record)
 
 
 def _line(server: str, size: int, number: int, seconds: float, retries: int, begin: datetime) -> dict[str, Any]:

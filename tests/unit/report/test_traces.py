@@ -8,16 +8,16 @@ from base64 import b64encode
 import pytest
 
 from tests.unit.kinds.network.trials import line, measured, trace, traced
-from tierbench.api.result import MAXIMUM_TRACE_BYTES, TrialTrace
+from tierbench.api.record import MAXIMUM_TRACE_BYTES, RecordStatus, TrialTrace
 from tierbench.report.timeline import decode_trace
-from tierbench.results.client_output import PartOutput, merge_parts, select_traces
+from tierbench.results.client_output import PartOutput, add_traces, merge_parts
 
 COLUMNS = ("milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state")
 SAMPLES = {name: [1] for name in COLUMNS}
 
 
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:
-    (one,) = select_traces([traced(1, trace())]).traces
+    (one,) = add_traces(RecordStatus(), [traced(1, trace())]).traces
     (connection,) = decode_trace(one)
     assert (one.trial, one.side) == (1, "Client")
     assert connection.milliseconds == (100, 200, 300, 400)
@@ -29,13 +29,14 @@ def test_a_trace_is_decoded_as_it_was_sampled() -> None:
 def test_traces_that_do_not_fit_are_counted() -> None:
     noise = random.Random(1).randbytes(MAXIMUM_TRACE_BYTES // 5)
     large = {"side": "Client", "data": b64encode(noise).decode()}
-    status = select_traces([traced(number, large) for number in (2, 1, 3, 4)])
-    assert ([one.trial for one in status.traces], status.trials, status.left_out) == ([1, 2, 3], 3, 1)
-    assert sum(len(one.data) for one in status.traces) <= MAXIMUM_TRACE_BYTES
+    record = add_traces(RecordStatus(), [traced(number, large) for number in (2, 1)])
+    record = add_traces(record, [traced(number, large) for number in (1, 3, 4)])
+    assert ([one.trial for one in record.traces], record.traces_left_out) == ([1, 2, 3], (4,))
+    assert sum(len(one.data) for one in record.traces) <= MAXIMUM_TRACE_BYTES
 
 
 def test_trials_without_a_trace_are_ignored() -> None:
-    assert select_traces([traced(1), traced(2, trace())]).trials == 1
+    assert [one.trial for one in add_traces(RecordStatus(), [traced(1), traced(2, trace())]).traces] == [2]
 
 
 @pytest.mark.parametrize("data", ["", "####", "H4sI", b64encode(b"not packed").decode()])

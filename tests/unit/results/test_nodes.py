@@ -7,10 +7,11 @@ import pytest
 from tests.unit.kinds.broker import trials as broker
 from tests.unit.kinds.network import trials as network
 from tests.unit.results.preflights import blocked, node_network
-from tests.unit.results.trials import line, measured, sample, spec
+from tests.unit.results.trials import line, recorded, sample, spec
 from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork, TcpRate
-from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.results.aggregate import add_trials, facts
 from tierbench.results.export import trial_table
 from tierbench.results.nodes import (
@@ -35,9 +36,7 @@ JETSON: dict[str, Any] = {
 
 
 def result(server: dict[str, Any] | None, **fields: Any) -> BenchmarkResult:
-    status = measured([line(1, server=sample(computer=server), client={"computer": {"interface": "eth1"}, **fields})])
-    body = {"metadata": {"name": "r", "namespace": "ns"}, "spec": spec(trials=1, warmup=0).to_json()}
-    return BenchmarkResult.model_validate({**body, "status": status.to_json()})
+    return recorded([line(1, server=sample(computer=server), client={"computer": {"interface": "eth1"}, **fields})])
 
 
 def test_a_computer_is_described_in_one_line() -> None:
@@ -69,7 +68,7 @@ EMPTY = NodeNetwork(server_node="cloud-1", client_node="user-1")
 
 def bound(wanted: ResultSpec, *lines: TrialLine) -> list[str]:
     """The messages that the network was the limit."""
-    status = add_trials(wanted, ResultStatus(), lines, 1)
+    status = add_trials(wanted, RecordStatus(), lines, 1)
     return [fact.message for fact in facts(wanted, status.trials, 0) if fact.reason == "NetworkBound"]
 
 

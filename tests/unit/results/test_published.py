@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.kinds.broker.trials import line, spec
-from tests.unit.kinds.broker.trials import measured as exchanged
+from tests.unit.kinds.broker.trials import line
+from tests.unit.kinds.broker.trials import recorded as exchanged
 from tests.unit.report.published import measured, published
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.advice.advise import advise
@@ -38,9 +38,7 @@ def mean(*cells: str) -> str:
 
 def broker() -> BenchmarkResult:
     lines = [line(number).model_copy(update={"transfer": None}) for number in (1, 2)]
-    status = exchanged(*lines)
-    body = {"spec": spec(2).to_json(), "status": status.to_json()}
-    return BenchmarkResult.model_validate({"metadata": {"name": "bb-demo-r1-c001", "namespace": "default"}, **body})
+    return exchanged(*lines)
 
 
 def as_rows(text: str) -> list[dict[str, str]]:

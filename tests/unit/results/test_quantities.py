@@ -9,7 +9,8 @@ from tests.unit.results.trials import EXHAUSTED, line, sample
 from tests.unit.results.trials import measured as downloaded
 from tierbench.api.contract import Distributions, TrialFields, TrialLine
 from tierbench.api.model import Metadata
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import RETRIES, percentile_over, quantities
 
 FILES = "FileTransferBenchmark"
@@ -63,11 +64,27 @@ def test_a_percentile_of_transfers_is_over_the_trials_of_all_results() -> None:
     results = [
         measured("cloud", "1M", [(1.0 + step / 100, 0) for step in range(10)], node=f"c{node}") for node in range(4)
     ]
-    one, four = (percentile_over(some, "durationNanoseconds", 0.9) for some in (results[:1], results))
+    one, four = (percentile_over(some, "P50") for some in (results[:1], results))
     assert one is not None and four is not None
-    assert (one.count, one.high, four.count) == (10, None, 40)
-    assert four.high is not None
-    assert percentile_over([], "durationNanoseconds", 0.9) is None
+    assert (one.count, four.count) == (10, 40)
+    assert (four.value, four.confidence_low, four.confidence_high) == (
+        one.value,
+        one.confidence_low,
+        one.confidence_high,
+    )
+    assert percentile_over([], "P50") is None
+
+
+def test_the_interval_of_a_percentile_contains_those_of_all_nodes() -> None:
+    slow = measured("cloud", "1M", [(2.0 + step / 100, 0) for step in range(10)], node="c2")
+    fast = measured("cloud", "1M", [(1.0 + step / 100, 0) for step in range(10)], node="c1")
+    ends = [percentile_over([one], "P50") for one in (fast, slow)]
+    both = percentile_over([fast, slow], "P50")
+    assert both is not None and ends[0] is not None and ends[1] is not None
+    assert both.confidence_low == ends[0].confidence_low
+    assert both.confidence_high == ends[1].confidence_high
+    ninety = percentile_over([fast, slow], "P90")
+    assert ninety is not None and ninety.confidence_high is None, "ten trials have no upper end"
 
 
 def exchanged(*trials: int) -> BenchmarkResult:
@@ -83,15 +100,15 @@ def exchanged(*trials: int) -> BenchmarkResult:
 
 
 def test_a_percentile_of_messages_is_as_uncertain_as_trials_differ() -> None:
-    alike = percentile_over([exchanged(4_000_000, 4_000_000, 4_000_000)], "roundTripNanoseconds", 0.99)
-    apart = percentile_over([exchanged(2_000_000, 4_000_000, 8_000_000)], "roundTripNanoseconds", 0.99)
+    alike = percentile_over([exchanged(4_000_000, 4_000_000, 4_000_000)], "P99")
+    apart = percentile_over([exchanged(2_000_000, 4_000_000, 8_000_000)], "P99")
     assert alike is not None and apart is not None
     assert alike.count == 3000
     assert alike.value == pytest.approx(4_000_000, rel=0.011)
-    assert alike.low is not None and alike.high is not None and apart.low is not None and apart.high is not None
-    assert alike.low <= alike.value <= alike.high <= 1.02 * alike.low
-    assert apart.low < 2_000_000
-    assert apart.high > 8_000_000
+    low, high = (end or 0 for end in (alike.confidence_low, alike.confidence_high))
+    assert 0 < low <= alike.value <= high <= 1.02 * low
+    assert (apart.confidence_low or 0) < 2_000_000
+    assert (apart.confidence_high or 0) > 8_000_000
 
 
 def test_a_mean_of_less_than_one_retry_is_not_rounded_to_zero() -> None:

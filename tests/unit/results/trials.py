@@ -6,7 +6,8 @@ from typing import Any
 
 from tests.unit.domain.world import trial_line
 from tierbench.api.contract import TrialLine
-from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -53,6 +54,13 @@ def client(nanoseconds: int, limit: int | None, **computer: Any) -> dict[str, An
     return {"cpuNanoseconds": nanoseconds, "cpuLimitMillicores": limit, "computer": computer or None}
 
 
-def measured(lines: list[TrialLine], **options: Any) -> ResultStatus:
+def recorded(lines: list[TrialLine], **options: Any) -> BenchmarkResult:
+    """Returns the result of these lines, with its record."""
     wanted = spec(**{"trials": len(lines), "warmup": 0, **options})
-    return conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
+    record = add_trials(wanted, RecordStatus(), lines, 1)
+    body = {"metadata": {"name": "r", "namespace": "ns"}, "spec": wanted, "status": conclude(wanted, record, NOW, None)}
+    return BenchmarkResult.model_validate(body).with_record(record)
+
+
+def measured(lines: list[TrialLine], **options: Any) -> ResultStatus:
+    return recorded(lines, **options).status

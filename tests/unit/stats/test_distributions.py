@@ -12,7 +12,7 @@ from tests.histograms import bucket_index, histogram_of
 from tierbench.results.client_output import merge_histograms
 from tierbench.stats.distributions import (
     bucket_quantile,
-    count_up_to,
+    exponent_of,
     interval_ranks,
     mean_interval,
     percentile,
@@ -42,9 +42,7 @@ def test_summarize_agrees_with_scipy(values: list[int]) -> None:
     mean = float(np.mean(values))
     assert found.mean == pytest.approx(mean, abs=1)
     assert found.deviation == pytest.approx(np.std(values, ddof=1), abs=1)
-    assert (found.minimum, found.maximum) == (min(values), max(values))
-    wanted = np.percentile(values, [50, 90, 99], method="linear")
-    assert (found.p50, found.p90, found.p99) == pytest.approx(tuple(wanted), abs=1)
+    assert found.p50 == pytest.approx(np.percentile(values, 50, method="linear"), abs=1)
     if found.deviation:
         low, high = np.exp(stats.t.interval(0.95, len(values) - 1, np.log(mean), stats.sem(values) / mean))
         assert found.low == pytest.approx(low, rel=1e-6, abs=1)
@@ -70,7 +68,7 @@ def test_standard_error_inverts_the_interval() -> None:
 
 def test_one_value_has_no_spread() -> None:
     found = summarize([7])
-    assert (found.count, found.mean, found.p99) == (1, 7, 7)
+    assert (found.count, found.mean, found.p50) == (1, 7, 7)
     assert found.deviation is None
     assert found.low is None
 
@@ -156,6 +154,8 @@ def test_an_empty_histogram_has_no_quantile() -> None:
         bucket_quantile(histogram_of([]), 0.5)
 
 
-@given(TIMES, st.integers(1, 45))
-def test_counting_up_to_a_power_of_two_is_exact(values: list[int], exponent: int) -> None:
-    assert count_up_to(histogram_of(values), 2.0**exponent) == sum(value <= 2**exponent for value in values)
+@given(st.integers(1, 2**45), st.integers(-7, 12))
+def test_a_time_is_in_the_smallest_power_of_two_seconds_that_holds_it(nanoseconds: int, exponent: int) -> None:
+    found = exponent_of(nanoseconds)
+    assert 2.0**found * 1e9 * (1 + 1e-8) >= nanoseconds > 2.0 ** (found - 1) * 1e9
+    assert exponent_of(2.0**exponent * 1e9) == exponent

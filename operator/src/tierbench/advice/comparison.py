@@ -11,7 +11,7 @@ from statistics import geometric_mean
 from typing import Final
 
 from tierbench.advice.requirements import Levels, levels_of
-from tierbench.advice.tables import Cell, estimate, smaller_is_better, trial_retries, with_derived_quantities
+from tierbench.advice.tables import Cell, estimate, smaller_is_better, with_derived_quantities
 from tierbench.api.result import BenchmarkResult
 from tierbench.results.quantities import RETRIES, is_censored
 from tierbench.stats.distributions import CONFIDENCE
@@ -21,6 +21,7 @@ from tierbench.stats.estimates import (
     MeanDifference,
     compare_with_runs,
     dispersion,
+    dispersion_of,
     equal_rates_p,
     holm_adjusted,
     run_mean,
@@ -185,15 +186,19 @@ def _retries_p(now: Cell, before: Sequence[Cell]) -> float:
 
     Retries come in bursts, so counts are divided by their dispersion over trials or over earlier runs.
     """
-    wider = max(dispersion([cell.retries for cell in before]), *(dispersion(_retries(cell)) for cell in (now, *before)))
+    of_trials = (_dispersion(result) for cell in (now, *before) for result in cell.results)
+    wider = max(dispersion([cell.retries for cell in before]), *of_trials)
     trials, earlier = now.completed + now.failed, sum(cell.completed + cell.failed for cell in before)
     events, others = now.retries, sum(cell.retries for cell in before)
     return equal_rates_p(EventCount(events / wider, trials), EventCount(others / wider, earlier))
 
 
-def _retries(cell: Cell) -> list[float]:
-    """Returns the retries of each counted trial."""
-    return [retries for result in cell.results for retries in trial_retries(result)]
+def _dispersion(result: BenchmarkResult) -> float:
+    """Returns the dispersion of the retries over the counted trials."""
+    found = result.status.statistics.get(RETRIES)
+    if found is None:
+        return 1.0
+    return dispersion_of(found.count, found.mean / 1e6, (found.standard_deviation or 0) / 1e6)
 
 
 def _runs(cell: Cell) -> list[Cell]:

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Final
 
 from tierbench.advice.posterior import NodeEstimates, Posterior, PosteriorModel
-from tierbench.advice.tables import EMPTY, Cell, ResultSet, estimate, node_estimates, percentile_name, smaller_is_better
+from tierbench.advice.tables import EMPTY, Cell, ResultSet, estimate, node_estimates, smaller_is_better
 from tierbench.api.placement_advice import AdviceConstraints, WorkloadProfile
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult
@@ -16,6 +16,7 @@ from tierbench.api.run_policy import Constraints
 from tierbench.results.quantities import (
     is_censored,
     levels_and_parameters,
+    percentile_name,
     percentile_over,
     rate_quantity,
     time_quantity,
@@ -176,7 +177,7 @@ class WorkloadResults:
         for levels, weight in self.weights(quantity).items():
             cell = self.cells[name].get(levels, EMPTY)
             statistics = [result.status.statistics.get(quantity) for result in cell.measured]
-            medians = [statistic.p50 for statistic in statistics if statistic is not None]
+            medians = [one.p50 for one in statistics if one is not None and one.p50 is not None]
             if not medians or not (less or fmean(medians)):
                 return None
             total += weight * (fmean(medians) if less else 1 / fmean(medians))
@@ -329,19 +330,21 @@ def _check_mean(cell: Cell, place: str, limit: Limit) -> Iterator[Violation]:
 def _check_percentile(cell: Cell, place: str, quantity: str, maximum: float) -> Iterator[Violation]:
     """Checks a percentile by its interval: the constraint is met, violated, or unknown."""
     reason, name = "P99TooLong", percentile_name(quantity, "P99")
-    found = percentile_over(cell.measured, quantity, _P99)
+    found = percentile_over(cell.measured, "P99")
     what, bound = title(name), f"the maximum is {show(name, maximum)}"
     if found is None:
         yield _not_measured(reason, what, place)
-    elif found.low is not None and found.low > maximum:
-        yield Violation(reason, f"{what} is {show(name, found.low)} or more{place}; {bound}.")
+        return
+    low, high = found.confidence_low, found.confidence_high
+    if low is not None and low > maximum:
+        yield Violation(reason, f"{what} is {show(name, low)} or more{place}; {bound}.")
     elif any(map(is_censored, cell.results)):
         yield _cut_off(reason, what, place)
-    elif found.high is None:
+    elif high is None:
         few = f"unknown{place}, as {found.count} values are too few; {required_count(_P99)} are enough"
         yield Violation(reason, f"{what} is {few}; {bound}.", unknown=True, uncertain=True)
-    elif found.high > maximum:
-        between = " to ".join(show(name, end) for end in (found.low, found.high) if end is not None)
+    elif high > maximum:
+        between = " to ".join(show(name, end) for end in (low, high) if end is not None)
         yield Violation(reason, f"{what} is {between}{place}; {bound}.", unknown=True, uncertain=True)
 
 

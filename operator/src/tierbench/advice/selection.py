@@ -14,20 +14,25 @@ from tierbench.advice.requirements import canonical_level, mean_limits
 from tierbench.advice.tables import (
     RunResults,
     is_named_by_level,
-    percentile_name,
     runs,
     sort_levels,
     with_derived_quantities,
 )
 from tierbench.api.model import Metadata, Model
 from tierbench.api.placement_advice import Dimension, Objective, ObjectiveType, PlacementAdviceSpec
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase
-from tierbench.results.quantities import RETRIES, levels_and_parameters, rate_quantity, time_quantity
+from tierbench.api.record import BenchmarkReference
+from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.results.quantities import (
+    RETRIES,
+    levels_and_parameters,
+    percentile_name,
+    rate_quantity,
+    time_quantity,
+)
 from tierbench.results.units import describe_level, factor_traits, join_words, level_number
 
 Change = Callable[[Sequence[BenchmarkResult]], tuple[BenchmarkResult, ...]]
 _NO_FIELDS: Final[set[str]] = set()
-_UNREAD: Final = frozenset({"display", "pairShares"})
 ModelType = TypeVar("ModelType", bound=Model)
 MAX_LEVELS: Final = 8
 """The most levels of a factor that are compared."""
@@ -110,17 +115,19 @@ def objective_of(spec: PlacementAdviceSpec) -> Objective:
 
 
 def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> BenchmarkResult:
-    """Returns a stored result with only the fields that the advice reads. Other fields are not validated.
-
-    Validation of all fields takes longer than the advice, and 10,000 whole results do not fit into the operator.
+    """Returns a stored result with only the statistics that the advice reads. Others are not validated.
 
     Raises:
         ValidationError: a field that is needed is invalid.
     """
-    result = BenchmarkResult.model_validate({**raw, "status": _needed_status(spec, raw)})
-    quantities = quantities_read(spec, result.spec.benchmark.kind, result.status.statistics)
-    metadata, asked, status = result.metadata, result.spec, with_derived_quantities(result, quantities).status
-    every = _needs_every_trial(spec)
+    status = dict(raw.get("status", {}))
+    there = status.get("statistics", {})
+    kind = BenchmarkReference.model_validate(raw["spec"]["benchmark"]).kind
+    quantities = quantities_read(spec, kind, there)
+    bases = (quantities, (time_quantity(kind, there),))
+    status["statistics"] = {name: there[name] for names in bases for name in names if name in there}
+    result = with_derived_quantities(BenchmarkResult.model_validate({**raw, "status": status}), quantities)
+    metadata, asked, found = result.metadata, result.spec, result.status
     known = Metadata(name=metadata.name, namespace=metadata.namespace, labels=metadata.labels)
     places = {
         "benchmark": _shared(asked.benchmark),
@@ -131,40 +138,19 @@ def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> Benchma
         "service": None,
     }
     numbers = {
-        "trials": tuple(
-            trial.model_copy(update={"server": None}) for trial in status.trials if every or trial.failure is not None
-        ),
-        "statistics": {name: _construct(status.statistics[name]) for name in quantities if name in status.statistics},
-        "counts": _construct(status.counts),
-        "engine": None if status.engine is None else _shared(status.engine),
+        "statistics": {name: _construct(one) for name, one in found.statistics.items()},
+        "percentiles": {name: _construct(one) for name, one in found.percentiles.items()},
+        "counts": _construct(found.counts),
+        "engine": None if found.engine is None else _shared(found.engine),
     }
     return _construct(
-        result, metadata=_construct(known), spec=_construct(asked, **places), status=_construct(status, **numbers)
+        result, metadata=_construct(known), spec=_construct(asked, **places), status=_construct(found, **numbers)
     )
 
 
 def _construct(one: ModelType, **changes: Any) -> ModelType:
     """Returns a copy with changes. All copies share one set of given fields, which saves a third of the memory."""
     return cast(ModelType, type(one).model_construct(_NO_FIELDS, **{**vars(one), **changes}))
-
-
-def _needed_status(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the fields of a stored status that the advice reads."""
-    status = {name: part for name, part in raw.get("status", {}).items() if name not in _UNREAD}
-    if _needs_every_trial(spec):
-        return status
-    status.pop("distributions", None)
-    there = status.get("statistics", {})
-    quantities = quantities_read(spec, BenchmarkReference.model_validate(raw["spec"]["benchmark"]).kind, there)
-    if any(name not in there for name in quantities):
-        return status
-    status["statistics"] = {name: there[name] for name in quantities}
-    status["trials"] = [trial for trial in status.get("trials", ()) if "failure" in trial]
-    return status
-
-
-def _needs_every_trial(spec: PlacementAdviceSpec) -> bool:
-    return spec.constraints.maximum_p99_milliseconds is not None
 
 
 @lru_cache(maxsize=4096)

@@ -11,22 +11,21 @@ from math import sqrt
 from typing import Final, Self
 
 from tierbench.api.placement_advice import Dimension
-from tierbench.api.result import BenchmarkReference, BenchmarkResult, ResultPhase, Statistic
+from tierbench.api.record import BenchmarkReference
+from tierbench.api.result import BenchmarkResult, ResultPhase, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kinds
 from tierbench.results.quantities import (
     RETRIES,
-    counted_trials,
     describe,
-    good_trials,
     is_censored,
     is_published_mean,
     levels_and_parameters,
     main_quantity,
-    quantity_values,
     rate_quantity,
+    time_quantity,
 )
 from tierbench.results.units import are_numbers, describe_level, factor_traits, is_size, join_words, level_number, title
-from tierbench.stats.distributions import quantile_error, standard_error
+from tierbench.stats.distributions import standard_error
 from tierbench.stats.estimates import Estimate, pool_nodes, pool_trials
 
 CLIENT: Final = "client"
@@ -308,13 +307,8 @@ def relative_margin(best: float, next_best: float) -> float | None:
     return abs(next_best - best) / next_best if next_best else None
 
 
-def percentile_name(quantity: str, which: str) -> str:
-    """Returns the name of a percentile of a quantity, such as durationP99Nanoseconds."""
-    return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
-
-
 def with_derived_quantities(result: BenchmarkResult, wanted: Iterable[str]) -> BenchmarkResult:
-    """Returns a result with these quantities among its statistics, as far as they follow from its trials."""
+    """Returns a result with these quantities among its statistics, as far as they follow from what it has."""
     there = result.status.statistics
     found = {name: derived_statistic(result, name) for name in wanted if name not in there}
     known = {name: statistic for name, statistic in found.items() if statistic is not None}
@@ -333,38 +327,25 @@ def derived_statistic(result: BenchmarkResult, quantity: str) -> Statistic | Non
     if is_published_mean(result):
         return None
     if quantity == RETRIES:
-        return _retries(result)
-    match = _PERCENTILE.fullmatch(quantity)
+        return _no_retries(result)
+    match, there = _PERCENTILE.fullmatch(quantity), result.status.statistics
     base = "" if match is None else match["stem"] + match["unit"]
-    whole = result.status.statistics.get(base)
-    if match is None or whole is None:
+    percentile = None if match is None else result.status.percentiles.get(match["which"])
+    whole = there.get(base)
+    if percentile is None or whole is None or base != time_quantity(result.spec.benchmark.kind, there):
         return None
-    values = sorted(quantity_values(result.spec.benchmark.kind, good_trials(result.status.trials), base))
-    error = quantile_error(values, int(match["which"][1:]) / 100) if len(values) == whole.count else None
-    value = getattr(whole, match["which"].lower())
-    deviation = None if error is None else round(error * sqrt(whole.count))
-    ends = {"confidence_low": None, "confidence_high": None}
-    return whole.model_copy(update={"mean": value, "standard_deviation": deviation, **ends})
+    error = percentile.standard_error
+    deviation = None if error is None else round(error * sqrt(percentile.count))
+    return Statistic(count=percentile.count, mean=percentile.value, standard_deviation=deviation, p50=percentile.value)
 
 
-def _retries(result: BenchmarkResult) -> Statistic | None:
+def _no_retries(result: BenchmarkResult) -> Statistic | None:
+    """Returns the retries of a case that had none. Others have RETRIES among their statistics."""
     counts = result.status.counts
     trials = counts.completed + counts.failed
-    if not trials:
-        return None
-    if not counts.retries:
-        return _no_retries(trials)
-    values = [1e6 * value for value in trial_retries(result)]
-    if len(values) == trials:
-        return describe(values)
-    return describe([1e6 * counts.retries / trials]).model_copy(update={"count": trials})
-
-
-def trial_retries(result: BenchmarkResult) -> list[float]:
-    """Returns the retries of each counted trial."""
-    return quantity_values(result.spec.benchmark.kind, counted_trials(result.status.trials), "retries")
+    return _zeros(trials) if trials and not counts.retries else None
 
 
 @lru_cache(maxsize=64)
-def _no_retries(trials: int) -> Statistic:
+def _zeros(trials: int) -> Statistic:
     return describe([0.0] * trials)

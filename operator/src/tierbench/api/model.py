@@ -165,9 +165,13 @@ class Metadata(Model):
 
 
 class Resource(Model):
-    """An object as the API server returns it. RULES apply to the whole object, SPEC_RULES to its spec."""
+    """An object as the API server returns it. RULES apply to the whole object, SPEC_RULES to its spec.
+
+    An ATOMIC kind is written as a whole, by the operator alone. So metadata.managedFields does not list its fields.
+    """
 
     KIND: ClassVar[Kind]
+    ATOMIC: ClassVar[bool] = False
     RULES: ClassVar[tuple[Rule, ...]] = ()
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = ()
 

@@ -227,12 +227,12 @@ class Quotas(Model):
     )
     result_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="256Mi",
-        description="Space in etcd for the results and traces of all runs of a benchmark. Cases beyond it fail, and "
+        description="Space in etcd for the results and records of all runs of a benchmark. Cases beyond it fail, and "
         "measured results are kept.",
     )
     stored_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="512Mi",
-        description="Space in etcd for the results and traces of all benchmarks of this release. At the limit, active "
+        description="Space in etcd for the results and records of all benchmarks of this release. At the limit, active "
         "runs end after their current block, and no run starts until results are deleted.",
     )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
@@ -243,12 +243,12 @@ class Quotas(Model):
 
     @property
     def most_bytes(self) -> int:
-        """The maximum size of the results and traces of a benchmark."""
+        """The maximum size of the results and records of a benchmark."""
         return parse_size(self.result_bytes)
 
     @property
     def most_stored_bytes(self) -> int:
-        """The maximum size of the results and traces of all benchmarks."""
+        """The maximum size of the results and records of all benchmarks."""
         return parse_size(self.stored_bytes)
 
     @property

@@ -8,7 +8,8 @@ from typing import Final
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.api.schema import resource_types
 from tierbench.kinds.registry import BENCHMARKS, kinds
 
@@ -39,7 +40,7 @@ _CORE: Final = ""
 _FOLLOW: Final = ("list", "watch")
 _NODE_CLASSES: Final = NodeClass.KIND.plural
 _RESULTS: Final = BenchmarkResult.KIND.plural
-_TRACES: Final = BenchmarkTrace.KIND.plural
+_RECORDS: Final = BenchmarkRecord.KIND.plural
 _ADVICES: Final = PlacementAdvice.KIND.plural
 
 
@@ -53,7 +54,7 @@ def _status(*plurals: str) -> tuple[str, ...]:
 
 def operator_owned_resources() -> tuple[str, ...]:
     """Returns the resources that only the operator may create and update, even if a role permits it to others."""
-    return (_RESULTS, _TRACES, *_status(_RESULTS, _TRACES, *_benchmarks(), _ADVICES, _NODE_CLASSES))
+    return (_RESULTS, _RECORDS, *_status(_RESULTS, _RECORDS, *_benchmarks(), _ADVICES, _NODE_CLASSES))
 
 
 def permissions() -> tuple[Permission, ...]:
@@ -79,8 +80,14 @@ def permissions() -> tuple[Permission, ...]:
             Scope.NAMESPACED,
             "Keeps results, within the history.",
         ),
-        Permission(GROUP, _status(_RESULTS, _TRACES), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
-        Permission(GROUP, (_TRACES,), ("create",), Scope.NAMESPACED, "Keeps traces, and never reads one."),
+        Permission(GROUP, _status(_RESULTS, _RECORDS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
+        Permission(
+            GROUP,
+            (_RECORDS,),
+            ("get", "create", "delete"),
+            Scope.NAMESPACED,
+            "Keeps the trials of each result, and reads those of cases that are being measured.",
+        ),
         Permission(GROUP, (_ADVICES,), _FOLLOW, Scope.NAMESPACED, "Reads questions."),
         Permission(GROUP, _status(_ADVICES), ("patch",), Scope.NAMESPACED, "Writes answers."),
         Permission(
@@ -178,5 +185,5 @@ def user_grants() -> tuple[Grant, ...]:
             ("create", "update", "patch", *_DELETE),
             "Creates and changes benchmarks and advices. Only the operator writes a status.",
         ),
-        Grant(UserRole.ADMIN, (_RESULTS, _TRACES), _DELETE, "Deletes what was measured."),
+        Grant(UserRole.ADMIN, (_RESULTS, _RECORDS), _DELETE, "Deletes what was measured."),
     )

@@ -1,37 +1,17 @@
-"""BenchmarkResult: what one case of one run measured. BenchmarkTrace: TCP over time in its trials."""
+"""BenchmarkResult: the statistics of one case of one run. A BenchmarkRecord has its trials."""
 
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import Field, field_serializer, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import Field
 
-from tierbench.api.contract import Distributions, Engine, PairShares, Trace, TrialFields
+from tierbench.api.contract import Engine
 from tierbench.api.measurements import NodeNetwork
-from tierbench.api.model import Column, Count, Kind, Model, OpenModel, PartsPerMillion, Reason, Resource, Rule, Time
+from tierbench.api.model import Column, Count, Kind, Model, Nanoseconds, OpenModel, Reason, Resource, Rule, Time
+from tierbench.api.record import BenchmarkRecord, BenchmarkReference, RecordSpec, RecordStatus
 from tierbench.api.run_policy import Trim
-from tierbench.kinds.registry import BENCHMARKS
 
 Level = Annotated[str, Field(max_length=63)]
-
-MAXIMUM_TRACE_BYTES: Final = 256 * 1024
-UNKNOWN_KIND: Final = "unknown_kind"
-"""The error of a reference to a kind of benchmark that this version does not know."""
-
-
-class BenchmarkReference(Model):
-    """The benchmark that a result belongs to."""
-
-    kind: str = Field(max_length=63, description=f"Kind of the benchmark: one of {', '.join(BENCHMARKS)}.")
-    name: str = Field(max_length=253, description="Name of the benchmark, in the same namespace.")
-
-    @field_validator("kind")
-    @classmethod
-    def _known(cls, kind: str) -> str:
-        if kind not in BENCHMARKS:
-            message = "this version of tierbench does not know the kind of benchmark {kind}"
-            raise PydanticCustomError(UNKNOWN_KIND, message, {"kind": kind})
-        return kind
 
 
 class NodeFacts(Model):
@@ -124,6 +104,10 @@ class ResultSpec(Model):
     warmup: int = Field(default=0, ge=0, description="Number of warm-up trials.")
     trim: Trim | None = Field(default=None, description="The trials that are left out of the statistics.")
 
+    def to_json(self) -> dict[str, Any]:
+        """Returns the object without fields that have their default, because many results are stored."""
+        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True)
+
 
 class ResultPhase(StrEnum):
     """Whether a result can still change."""
@@ -134,18 +118,17 @@ class ResultPhase(StrEnum):
 
 
 class Statistic(Model):
-    """A quantity over the good trials of a case, in the unit at the end of its name."""
+    """A quantity over the good trials of a case, in the unit at the end of its name.
+
+    Only quantities that advice compares have a median and an interval.
+    """
 
     count: Count = Field(description="Number of trials of this statistic.")
     mean: int = Field(description="Arithmetic mean.")
     standard_deviation: Count | None = Field(
         default=None, description="Standard deviation of the sample (n - 1). Absent with one trial."
     )
-    minimum: int = Field(description="The smallest value.")
-    maximum: int = Field(description="The largest value.")
-    p50: int = Field(description="Median.")
-    p90: int = Field(description="90th percentile.")
-    p99: int = Field(description="99th percentile.")
+    p50: int | None = Field(default=None, description="Median.")
     confidence_low: int | None = Field(
         default=None,
         description="Lower end of the 95% confidence interval of the mean (Student's t). Absent with one trial.",
@@ -153,6 +136,31 @@ class Statistic(Model):
     confidence_high: int | None = Field(
         default=None, description="Upper end of the 95% confidence interval of the mean."
     )
+
+
+class Percentile(Model):
+    """A percentile with its 95% confidence interval. An end is absent if there are too few values for it."""
+
+    count: Count = Field(description="Number of values.")
+    value: Count = Field(description="The percentile in nanoseconds.")
+    confidence_low: Count | None = Field(default=None, description="Lower end of the interval.")
+    confidence_high: Count | None = Field(default=None, description="Upper end of the interval.")
+    standard_error: Count | None = Field(
+        default=None, description="Standard error over trials. Absent if there are too few."
+    )
+
+
+class CoarseHistogram(Model):
+    """A distribution of times in buckets that double.
+
+    Bucket e contains the values v with 2^(e-1) s < v <= 2^e s.
+    """
+
+    sum_nanoseconds: Nanoseconds = Field(description="Sum of the values.")
+    exponents: tuple[int, ...] = Field(
+        default=(), max_length=64, description="The buckets e that are not empty, ascending."
+    )
+    counts: tuple[Count, ...] = Field(default=(), max_length=64, description="Number of values in each bucket.")
 
 
 class MessageCounts(Model):
@@ -181,20 +189,13 @@ class MessageCounts(Model):
     reconnects: Count = Field(default=0, description="Connections that were established again.")
 
 
-class Spread(Model):
-    """A trial's distribution as a few numbers in nanoseconds."""
-
-    mean: Count = Field(description="Arithmetic mean.")
-    p50: Count = Field(description="Median.")
-    p90: Count = Field(description="90th percentile.")
-    p99: Count = Field(description="99th percentile.")
-
-
 class Counts(Model):
     """Events over all counted trials."""
 
     completed: Count = Field(default=0, description="Good trials: those that ended with everything that was asked for.")
     failed: Count = Field(default=0, description="Failed trials. No statistic contains them.")
+    timed_out: Count = Field(default=0, description="Failed trials that took too long and were stopped.")
+    good_nanoseconds: Count = Field(default=0, description="Sum of the durations of the good trials.")
     retries: Count = Field(default=0, description="Retries of all counted trials.")
     retry_causes: dict[str, Count] = Field(
         default_factory=dict, json_schema_extra={"maxProperties": 16}, description="Retries by cause, without zeros."
@@ -235,23 +236,6 @@ class Display(Model):
     valid: str = Field(default="", max_length=128, description="Yes, or the first reason why not.")
 
 
-class ResultTrial(TrialFields, OpenModel):
-    """A trial in a result."""
-
-    attempt: int = Field(
-        default=1, ge=1, description="The client of the case in its pass that ran the trial, counted from 1."
-    )
-    round_trip: Spread | None = Field(
-        default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."
-    )
-    acknowledge: Spread | None = Field(
-        default=None, description="Times to the acknowledgement by the broker, if the delivery has one."
-    )
-    pair_fairness_parts_per_million: PartsPerMillion | None = Field(
-        default=None, description="Jain's index of the rates of the pairs, if there are several."
-    )
-
-
 class ResultStatus(OpenModel):
     """The measurements. They cannot change after the phase is Measured or Failed."""
 
@@ -259,8 +243,8 @@ class ResultStatus(OpenModel):
     reason: str = Field(default="", max_length=63, description="Why the case failed, as one CamelCase word.")
     message: str = Field(default="", max_length=1024, description="Details for a person, and what to do next.")
     completion_time: Time | None = Field(default=None, description="When the case ended.")
-    trials: tuple[ResultTrial, ...] = Field(
-        default=(), max_length=35, description="All trials by number, including warm-up trials."
+    passes_done: int = Field(
+        default=0, ge=0, description="Number of passes whose trials are complete, while the phase is Running."
     )
     missing: Missing | None = Field(default=None, description="The trials that did not run, if the case ended early.")
     counts: Counts = Field(default=Counts(), description="Events over all counted trials.")
@@ -274,11 +258,21 @@ class ResultStatus(OpenModel):
         json_schema_extra={"maxProperties": 64},
         description="The same quantities over all good trials, if some were trimmed.",
     )
-    distributions: Distributions = Field(
-        default=Distributions(), description="Distributions, merged over the good trials."
+    percentiles: dict[str, Percentile] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 3},
+        description="The percentiles P50, P90 and P99 of the time that the kind of benchmark compares, over everything "
+        "that the good trials measured: messages or echo requests if trials have many, otherwise trials.",
     )
-    pair_shares: PairShares | None = Field(
-        default=None, description="Broker: the messages of each pair, summed over the good trials."
+    histograms: dict[str, CoarseHistogram] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 2},
+        description="The distributions of times over the good trials, by quantity.",
+    )
+    totals: dict[str, Count] = Field(
+        default_factory=dict,
+        json_schema_extra={"maxProperties": 16},
+        description="Sums over the good trials that metrics need and no statistic has, by name.",
     )
     valid: bool | None = Field(
         default=None, description="Whether nothing is known that may have distorted the numbers."
@@ -289,14 +283,11 @@ class ResultStatus(OpenModel):
     )
     engine: Engine | None = Field(default=None, description="The program that made the load.")
     display: Display = Field(default=Display(), description="The numbers as `kubectl get` shows them.")
-    stored_bytes: Count = Field(default=0, description="Size of this object and its trace as JSON.")
+    stored_bytes: Count = Field(default=0, description="Size of this object and its record as JSON.")
 
-    @field_serializer("trials")
-    def _without_defaults(self, trials: tuple[ResultTrial, ...]) -> list[dict[str, Any]]:
-        """Leaves out fields that have their default, so that 35 trials need at most 32 KiB."""
-        return [
-            trial.model_dump(mode="json", by_alias=True, exclude_none=True, exclude_defaults=True) for trial in trials
-        ]
+    def to_json(self) -> dict[str, Any]:
+        """Returns the object without what is empty, because many results are stored."""
+        return {name: value for name, value in super().to_json().items() if value or value is False}
 
 
 _SEALED = Rule(
@@ -328,59 +319,29 @@ class BenchmarkResult(Resource):
             Column("Client-Node", ".spec.client.node", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),
-        description="BenchmarkResult contains the measurements of one case of one run: every trial, and the "
-        "statistics over them.",
+        description="BenchmarkResult contains the statistics of one case of one run. The BenchmarkRecord of the same "
+        "name contains every trial.",
     )
+    ATOMIC: ClassVar[bool] = True
 
     RULES: ClassVar[tuple[Rule, ...]] = (_SEALED,)
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_FIXED,)
 
     spec: ResultSpec
     status: ResultStatus = ResultStatus()
+    record: BenchmarkRecord | None = Field(default=None, exclude=True)
+    """The record of the same name, if it was read, too. It is no part of the object."""
 
+    def with_record(self, status: RecordStatus) -> Self:
+        """Returns the result together with what its record contains."""
+        reference = RecordSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
+        record = BenchmarkRecord(metadata=self.metadata, spec=reference, status=status)
+        return self.model_copy(update={"record": record})
 
-class TrialTrace(Trace):
-    """The trace of one sender in one trial."""
-
-    trial: int = Field(ge=1, le=1000, description="Number of the trial in the result.")
-    warmup: bool = Field(default=False, description="Whether this is a warm-up trial.")
-
-
-class TraceSpec(Model):
-    """The case and run that a trace is about. Its result has the same name."""
-
-    benchmark: BenchmarkReference = Field(description="The benchmark that the trace belongs to.")
-    run: int = Field(ge=1, description="Number of the run.")
-    case: int = Field(ge=1, description="Number of the case.")
-
-
-class TraceStatus(Model):
-    """The samples."""
-
-    trials: int = Field(default=0, ge=0, description="Number of trials with a trace.")
-    left_out: int = Field(default=0, ge=0, description="Number of trials whose traces did not fit into 256 KiB.")
-    traces: tuple[TrialTrace, ...] = Field(default=(), max_length=1024, description="Traces by trial, then by client.")
-
-
-class BenchmarkTrace(Resource):
-    """TCP over time in the trials of one case."""
-
-    KIND: ClassVar[Kind] = Kind(
-        kind="BenchmarkTrace",
-        short_names=("traces",),
-        columns=(
-            Column("Benchmark", ".spec.benchmark.name"),
-            Column("Run", ".spec.run", "integer"),
-            Column("Trials", ".status.trials", "integer"),
-            Column("Age", ".metadata.creationTimestamp", "date"),
-        ),
-        description="BenchmarkTrace contains TCP over time in the trials of one case, up to 256 KiB. The result of "
-        "the same name has the measurements. Only reports read it.",
-    )
-
-    spec: TraceSpec
-    status: TraceStatus = TraceStatus()
+    @property
+    def recorded(self) -> RecordStatus:
+        """What the record contains. It is empty if the record was not read."""
+        return RecordStatus() if self.record is None else self.record.status
 
 
 RESULTS: Final = BenchmarkResult.KIND.resource
-TRACES: Final = BenchmarkTrace.KIND.resource

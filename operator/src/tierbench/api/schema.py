@@ -7,7 +7,8 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP, IMMUTABLE, VERSION, Resource, Rule
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.registry import BENCHMARKS
 
 Schema = dict[str, Any]
@@ -17,6 +18,7 @@ _DEFINITIONS = "#/$defs/"
 _VALIDATIONS: Final = "x-kubernetes-validations"
 _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
+_ATOMIC: Final = {"x-kubernetes-map-type": "atomic"}
 _INT32_MAXIMUM: Final = 2**31 - 1
 _OPEN: Final = ("additionalProperties", True)  # models keep unknown fields, a CRD does not
 _MUTABLE: Final = "runPolicy"
@@ -24,7 +26,7 @@ _MUTABLE: Final = "runPolicy"
 
 def resource_types() -> tuple[type[Resource], ...]:
     """Returns the models of all kinds of object that tierbench serves."""
-    return (NodeClass, *BENCHMARKS.values(), BenchmarkResult, BenchmarkTrace, PlacementAdvice)
+    return (NodeClass, *BENCHMARKS.values(), BenchmarkResult, BenchmarkRecord, PlacementAdvice)
 
 
 def simplify(schema: Schema) -> Schema:
@@ -95,6 +97,8 @@ def object_schema(model: type[Resource]) -> Schema:
     spec, status = _structural(properties["spec"]), _without_defaults(_structural(properties["status"]))
     if issubclass(model, Benchmark):
         spec = _frozen(spec)
+    if model.ATOMIC:
+        spec, status = _without_defaults(spec) | _ATOMIC, status | _ATOMIC
     schema = {
         "type": "object",
         "description": model.KIND.description,

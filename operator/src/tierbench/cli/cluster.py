@@ -5,11 +5,13 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from tierbench.advice.tables import RunResults
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP, Kind
 from tierbench.api.node_class import NODE_CLASSES, NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import UserError
 from tierbench.cli.objects import Objects, Parsed, Reference, parse_items, parse_object
 from tierbench.domain.placement import usable
@@ -19,7 +21,7 @@ from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube,
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
 from tierbench.kube.informer import Update, WatchError, list_and_watch
 from tierbench.kube.meta import CLUSTER_ROLES, NODES, ResourceType, selector
-from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"
 """The annotation on the ClusterRole of a release that lists the namespaces it watches. Empty means all."""
@@ -122,10 +124,14 @@ class Cluster:
         objects, namespace = await self.read(None, labels, everywhere=everywhere)
         return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
 
-    async def traces(self, results: Iterable[BenchmarkResult]) -> tuple[BenchmarkTrace, ...]:
-        """Returns the traces of these results. Not every result has one."""
-        found = [await self.get(BenchmarkTrace, result.metadata.name, result.metadata.namespace) for result in results]
-        return tuple(trace for trace in found if trace is not None)
+    async def records(self, runs: Iterable[RunResults]) -> tuple[BenchmarkRecord, ...]:
+        """Returns the records of these runs. A case without a trial has none."""
+        items = []
+        for run in runs:
+            labels = {LABEL_KIND: run.benchmark.kind, LABEL_BENCHMARK: run.benchmark.name, LABEL_RUN: run.number}
+            selector = ",".join(f"{label}={value}" for label, value in labels.items())
+            items += await self._list(BenchmarkRecord.KIND, run.namespace, selector)
+        return parse_items(items, "the cluster").records
 
     async def _list(self, kind: Kind, namespace: str | None, labels: str = "") -> list[dict[str, Any]]:
         query = {"labelSelector": labels} if labels else {}

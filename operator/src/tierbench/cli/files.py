@@ -15,7 +15,7 @@ from tierbench.cli.command import (
     add_published_arguments,
     add_result_arguments,
 )
-from tierbench.cli.objects import read_files, select_runs, select_runs_with_traces
+from tierbench.cli.objects import read_files, select_runs
 from tierbench.cli.output import objects_as, write_output
 from tierbench.kinds.registry import kinds
 from tierbench.report.page import render
@@ -35,9 +35,9 @@ def add_report(parser: argparse.ArgumentParser) -> None:
 
 def report(options: argparse.Namespace) -> ExitCode:
     """Writes the report."""
-    runs, specs, traces = select_runs_with_traces(options)
+    runs, specs = select_runs(options)
     published = read_files(options.beside).results
-    page = render(runs, specs, traces, [path.name for path in options.source], published)
+    page = render(runs, specs, [path.name for path in options.source], published)
     if write_output(page, options.output_file):
         print(f"{options.output_file}: {sum(len(each.results) for each in runs)} results, {len(page) // 1000} kB")
     return ExitCode.ANSWER
@@ -65,12 +65,11 @@ def export(options: argparse.Namespace) -> ExitCode:
 
 
 def _objects(options: argparse.Namespace) -> str:
-    """Returns a List of the results. The trace of a case follows its result."""
-    runs, _, traces = select_runs_with_traces(options)
+    """Returns a List of the results. The record of a case follows its result."""
+    runs, _ = select_runs(options)
     objects: list[Resource] = []
     for result in (result for run in runs for result in run.results):
-        trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
-        objects += [result] if trace is None else [result, trace]
+        objects += [result] if result.record is None else [result, result.record]
     return objects_as(options.output, objects)
 
 

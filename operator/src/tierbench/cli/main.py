@@ -146,7 +146,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "perftool.",
         {
             "Print a CSV table": "export files",
-            "Keep a run with its traces": "export files --run 3 -o json --output-file files-3.json",
+            "Keep a run with its trials": "export files --run 3 -o json --output-file files-3.json",
             "Write a table of all namespaces for a notebook": "export -A -o parquet --output-file trials.parquet",
         },
     ),

@@ -18,10 +18,10 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import API_VERSION, GROUP, Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import UNKNOWN_KIND, BenchmarkResult, BenchmarkTrace
+from tierbench.api.record import UNKNOWN_KIND, BenchmarkRecord
+from tierbench.api.result import BenchmarkResult
 from tierbench.cli.command import UnknownKindError, UserError, run_with_cluster
-from tierbench.kinds.registry import BENCHMARKS, kind_of
-from tierbench.report.timeline import Traces
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.published import read_csv
 from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import join_words
@@ -52,7 +52,7 @@ class Objects:
     specs: Specs = field(default_factory=dict)
     advices: tuple[PlacementAdvice, ...] = ()
     classes: tuple[NodeClass, ...] = ()
-    traces: tuple[BenchmarkTrace, ...] = ()
+    records: tuple[BenchmarkRecord, ...] = ()
 
     @classmethod
     def merge(cls, parts: Sequence["Objects"]) -> "Objects":
@@ -67,34 +67,34 @@ class Objects:
             {key: spec for part in parts for key, spec in part.specs.items()},
             tuple(advice for part in parts for advice in part.advices),
             tuple(each for part in parts for each in part.classes),
-            tuple(trace for part in parts for trace in part.traces),
+            tuple(record for part in parts for record in part.records),
         )
 
 
-def select_runs(options: argparse.Namespace) -> tuple[Sequence[RunResults], Specs]:
+def select_runs(options: argparse.Namespace, *, records: bool = True) -> tuple[Sequence[RunResults], Specs]:
     """Returns the runs that the arguments select, and the specs of their benchmarks as far as they are known.
 
-    Raises:
-        UserError: no run or case matches, or the objects cannot be read.
-    """
-    objects, namespace = read_objects(options, options.name)
-    return _select(options, objects, namespace), objects.specs
-
-
-def select_runs_with_traces(options: argparse.Namespace) -> tuple[Sequence[RunResults], Specs, Traces]:
-    """Returns what `select_runs` returns, and the traces of the cases. It gets traces from a cluster one by one.
+    With `records`, each result has its record, if there is one. Those in files are always used.
 
     Raises:
         UserError: no run or case matches, or the objects cannot be read.
     """
     objects, namespace = read_objects(options, options.name)
-    selected = _select(options, objects, namespace)
-    traces = objects.traces
-    every = (result for run in selected for result in run.results)
-    traced = [result for result in every if kind_of(result.spec.benchmark.kind).measures.has_traces(result)]
-    if traced and not options.source:
-        traces = run_with_cluster(options, lambda cluster: cluster.traces(traced))
-    return selected, objects.specs, {(t.metadata.namespace or "default", t.metadata.name): t for t in traces}
+    selected, found = _select(options, objects, namespace), objects.records
+    if records and not options.source:
+        found = run_with_cluster(options, lambda cluster: cluster.records(selected))
+    known = {_key(record): record for record in found}
+    return [_with_records(run, known) for run in selected] if known else selected, objects.specs
+
+
+def _with_records(run: RunResults, known: Mapping[tuple[str, str], BenchmarkRecord]) -> RunResults:
+    joined = (result.model_copy(update={"record": known.get(_key(result))}) for result in run.results)
+    return replace(run, results=tuple(joined))
+
+
+def _key(item: Resource) -> tuple[str, str]:
+    """Returns what a result and its record have in common."""
+    return item.metadata.namespace or "default", item.metadata.name
 
 
 def _select(options: argparse.Namespace, objects: Objects, namespace: str | None) -> Sequence[RunResults]:
@@ -255,7 +255,7 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
     Raises:
         UserError: an object is invalid.
     """
-    results, specs, advices, classes, traces, unknown = [], {}, [], [], [], []
+    results, specs, advices, classes, records, unknown = [], {}, [], [], [], []
     for number, item in enumerate(items, start=1):
         if not isinstance(item, Mapping):
             raise UserError(f"{origin}: item {number} is not an object: {_GIVE}")
@@ -273,13 +273,13 @@ def parse_items(items: Iterable[Raw], origin: str) -> Objects:
                 advices.append(parse_object(PlacementAdvice, item, place))
             elif kind == NodeClass.KIND.kind:
                 classes.append(parse_object(NodeClass, item, place))
-            elif kind == BenchmarkTrace.KIND.kind:
-                traces.append(parse_object(BenchmarkTrace, item, place))
+            elif kind == BenchmarkRecord.KIND.kind:
+                records.append(parse_object(BenchmarkRecord, item, place))
         except UnknownKindError as problem:
             unknown.append(problem)
     if unknown:
         _logger.warning("ignoring %d objects of an unknown version or kind, such as %s", len(unknown), unknown[0])
-    return Objects(tuple(results), specs, tuple(advices), tuple(classes), tuple(traces))
+    return Objects(tuple(results), specs, tuple(advices), tuple(classes), tuple(records))
 
 
 def _check_version(item: Raw, place: str) -> None:

@@ -60,7 +60,7 @@ def add_results(parser: argparse.ArgumentParser) -> None:
 
 def results(options: argparse.Namespace) -> ExitCode:
     """Prints the results."""
-    runs, _ = select_runs(options)
+    runs, _ = select_runs(options, records=options.output == "wide")
     if options.output not in {"table", "wide"}:
         write_output(objects_as(options.output, [result for each in runs for result in each.results]), Path("-"))
         return ExitCode.ANSWER

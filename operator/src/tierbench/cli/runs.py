@@ -149,7 +149,7 @@ async def _results(cluster: Cluster, benchmark: Benchmark, numbers: Sequence[int
 
 def _what_is_deleted(benchmark: Benchmark, numbers: Sequence[int], results: Sequence[BenchmarkResult]) -> str:
     runs, name = join_words([str(number) for number in numbers]), benchmark.metadata.name
-    trials = sum(len(result.status.trials) for result in results)
+    trials = sum(result.status.counts.completed + result.status.counts.failed for result in results)
     notes = [
         f"You are about to delete {len(results)} results with {trials} trials of run {runs} of {_resource(benchmark)} "
         f"in namespace {benchmark.metadata.namespace or 'default'}. They cannot be restored; to keep a run, use "

@@ -202,7 +202,7 @@ class Context:
 
     @property
     def storage_full(self) -> bool:
-        """Whether the results and traces of all benchmarks take `limits.storedBytes`."""
+        """Whether the results and records of all benchmarks take `limits.storedBytes`."""
         return self.results.stored_bytes >= self.settings.quotas.most_stored_bytes
 
 

@@ -1,12 +1,14 @@
 """Carries out the actions of a decision. Each action can be carried out twice without harm."""
 
+import json
 import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from tierbench.api.model import API_VERSION
-from tierbench.api.result import RESULTS, TRACES, BenchmarkResult, BenchmarkTrace
+from tierbench.api.model import API_VERSION, Metadata, Model
+from tierbench.api.record import RECORDS, BenchmarkRecord
+from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.credentials import fill
 from tierbench.domain.decision import (
@@ -22,8 +24,8 @@ from tierbench.domain.decision import (
     DeleteServer,
     ReleaseLeases,
     RemoveFinalizers,
+    SaveRecord,
     SaveResult,
-    SaveTrace,
 )
 from tierbench.domain.views import lease_view
 from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
@@ -38,11 +40,13 @@ from tierbench.kube.meta import (
     VOLUME_CLAIMS,
     ResourceType,
     format_micro_time,
+    is_owned_by,
     type_of,
 )
 from tierbench.workloads.workload import LABEL_RUN, Manifest, inherited_labels, reference
 
 _RESULT: Final = BenchmarkResult.KIND.kind
+_RECORD: Final = BenchmarkRecord.KIND.kind
 # The operator may not list these types. Their names show which benchmark they belong to.
 _NEVER_LISTED: Final = frozenset({"ConfigMap", "Secret", "PersistentVolumeClaim", "NetworkPolicy"})
 _CONFLICT: Final = 409
@@ -66,7 +70,8 @@ class NodeTakenError(Exception):
 class Executor:
     """Carries out the actions of one benchmark, on the objects that it owns by UID.
 
-    Its labels are copied to its results. A result that has changed since it was observed raises ConflictError.
+    Its labels are copied to its results. A result or record that has changed since it was observed raises
+    ConflictError. `records` has the records by name, and None for those that do not exist. It is kept current.
     """
 
     def __init__(
@@ -78,6 +83,7 @@ class Executor:
         labels: Mapping[str, str],
         lease_namespace: str,
         results: Mapping[str, BenchmarkResult],
+        records: dict[str, BenchmarkRecord | None],
     ) -> None:
         self._kube = kube
         self._objects = objects
@@ -87,6 +93,7 @@ class Executor:
         self._uids = dict(observed.uids)
         self._labels = labels
         self._lease_namespace = lease_namespace
+        self._records = records
         self._versions = {name: result.metadata.resource_version for name, result in results.items()}
 
     async def carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch per action)
@@ -116,8 +123,8 @@ class Executor:
                 await self._delete(JOBS, "Job", name)
             case SaveResult():
                 await self._save_result(action)
-            case SaveTrace():
-                await self._save_trace(action)
+            case SaveRecord():
+                await self._save_record(action)
             case DeleteResult(name):
                 await self._delete(RESULTS, _RESULT, name)
             case DeleteBenchmark():
@@ -152,9 +159,7 @@ class Executor:
         namespace, name = self._owner.namespace, action.name
         uid = self._uids.get((_RESULT, name))
         if uid is None:
-            labels = {**inherited_labels(self._labels), LABEL_RUN: str(action.spec.run)}
-            metadata = self._owner.metadata(name, labels)
-            body = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": metadata, "spec": action.spec.to_json()}
+            body = {**self._body(_RESULT, name, action.spec), "metadata": self._metadata(name, action.spec.run)}
             try:
                 created = await self._kube.create(RESULTS, namespace, body)
             except ConflictError:
@@ -162,27 +167,53 @@ class Executor:
             self._objects.observe_write(RESULTS, created)
             uid = self._uids[_RESULT, name] = created["metadata"]["uid"]
             self._versions[name] = created["metadata"]["resourceVersion"]
+            self._records[name] = None
         applied = {"name": name, "namespace": namespace, "uid": uid}
         if version := self._versions.get(name):
             applied["resourceVersion"] = version
-        status = {"apiVersion": API_VERSION, "kind": _RESULT, "metadata": applied, "status": action.status.to_json()}
+        # The metadata of the result and that of its record, each with the managed fields about as large again.
+        metadata = 4 * len(json.dumps(self._metadata(name, action.spec.run)))
+        stored = {"storedBytes": action.status.stored_bytes + metadata}
+        status = {**self._body(_RESULT, name), "metadata": applied, "status": {**action.status.to_json(), **stored}}
         written = await self._kube.apply_status(RESULTS, namespace, status)
         self._objects.observe_write(RESULTS, written)
         self._versions[name] = written["metadata"]["resourceVersion"]
 
-    async def _save_trace(self, action: SaveTrace) -> None:
-        """Writes a trace, which the result of the same name owns."""
-        namespace, kind = self._owner.namespace, BenchmarkTrace.KIND.kind
-        applied = {"name": action.name, "namespace": namespace}
-        status = {"apiVersion": API_VERSION, "kind": kind, "metadata": applied, "status": action.status.to_json()}
+    async def _save_record(self, action: SaveRecord) -> None:
+        """Writes a record, which the result of the same name owns. After an error it is read again."""
+        namespace, name = self._owner.namespace, action.name
+        known = self._records.pop(name, None)
+        if known is None:
+            known = await self._create_record(action)
+        applied = {"name": name, "namespace": namespace, "uid": known.metadata.uid}
+        applied["resourceVersion"] = known.metadata.resource_version or ""
+        status = {**self._body(_RECORD, name), "metadata": applied, "status": action.status.to_json()}
+        written = await self._kube.apply_status(RECORDS, namespace, status)
+        metadata = Metadata.model_validate(written["metadata"])
+        self._records[name] = BenchmarkRecord(metadata=metadata, spec=action.spec, status=action.status)
+
+    async def _create_record(self, action: SaveRecord) -> BenchmarkRecord:
+        """Creates a record. One that a deleted result of the same name has left is deleted first."""
+        namespace, name = self._owner.namespace, action.name
+        metadata = self._metadata(name, action.spec.run)
+        metadata["ownerReferences"] = [reference(_RESULT, name, self._uids[_RESULT, name])]
+        body = {**self._body(_RECORD, name, action.spec), "metadata": metadata}
         try:
-            await self._kube.apply_status(TRACES, namespace, status)
-        except NotFoundError:
-            metadata = self._owner.metadata(action.name, {})
-            metadata["ownerReferences"] = [reference(_RESULT, action.name, self._uids[_RESULT, action.name])]
-            body = {"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, "spec": action.spec.to_json()}
-            await self._kube.create(TRACES, namespace, body)
-            await self._kube.apply_status(TRACES, namespace, status)
+            return BenchmarkRecord.model_validate(await self._kube.create(RECORDS, namespace, body))
+        except ConflictError:
+            left = await self._kube.get(RECORDS, namespace, name)
+            if is_owned_by(left, self._uids[_RESULT, name]):
+                raise
+            await self._kube.delete(RECORDS, namespace, name, {"uid": left["metadata"]["uid"]})
+            return BenchmarkRecord.model_validate(await self._kube.create(RECORDS, namespace, body))
+
+    def _metadata(self, name: str, run: int) -> dict[str, Any]:
+        return self._owner.metadata(name, {**inherited_labels(self._labels), LABEL_RUN: str(run)})
+
+    @staticmethod
+    def _body(kind: str, name: str, spec: Model | None = None) -> dict[str, Any]:
+        body: dict[str, Any] = {"apiVersion": API_VERSION, "kind": kind, "metadata": {"name": name}}
+        return body if spec is None else {**body, "spec": spec.to_json()}
 
 
 async def acquire_leases(

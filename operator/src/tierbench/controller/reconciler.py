@@ -7,6 +7,7 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION, GROUP
+from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.controller.executor import Executor, NameConflictError, NodeTakenError
@@ -17,6 +18,7 @@ from tierbench.controller.snapshot import (
     InvalidBenchmarkError,
     collect_objects,
     parse_benchmark,
+    read_records,
     read_results,
     rejected_pods,
 )
@@ -32,8 +34,8 @@ from tierbench.domain.decision import (
     FailedRequest,
     Observed,
     ReleaseLeases,
+    SaveRecord,
     SaveResult,
-    SaveTrace,
 )
 from tierbench.domain.servers import apis, known_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
@@ -92,6 +94,8 @@ class BenchmarkReconciler:
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
         self._reads_earlier = False
+        self._reads_records: tuple[str, ...] = ()
+        self._records: dict[str, BenchmarkRecord | None] = {}
         self._stopped = False
 
     async def run(self) -> None:
@@ -189,7 +193,7 @@ class BenchmarkReconciler:
             return SUSPENDED_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
-        self._reads_earlier = decision.needs_earlier_runs
+        self._reads_earlier, self._reads_records = decision.needs_earlier_runs, decision.reads_records
         self._enqueue(observed, decision)
         written = await self._write(observed, decision)
         for action in decision.actions:
@@ -229,20 +233,14 @@ class BenchmarkReconciler:
         """Carries out one action. Remembers a rejected creation: if it lasts, cases fail."""
         try:
             await executor.carry_out(action)
-            if isinstance(action, SaveResult):
+            if isinstance(action, (SaveResult, SaveRecord)):
                 self._retries.succeeded(action.name)
             if isinstance(action, ReleaseLeases):
                 self._context.workqueue.add(*self._context.queue.heads())
         except ApiError as error:
-            if isinstance(action, (SaveResult, SaveTrace)) and is_permanent(error):
+            if isinstance(action, (SaveResult, SaveRecord)) and is_permanent(error):
                 self._context.definitions.in_doubt.set()
-                if isinstance(action, SaveResult):
-                    self._retries.result_failed(action.name, error)
-                elif self._retries.failed(f"trace {action.name}", error):
-                    await self._recorder.warn_once(
-                        reasons.TRACE_REFUSED, f"The API server rejects the trace: {error.message}"
-                    )
-                    return
+                self._retries.result_failed(action.name, error)
             rejected = error.status in REJECTED or isinstance(error, NameConflictError)
             if isinstance(action, (Create, CreateCredentials)) and rejected:
                 since = self._context.kube.now() if self._rejected_create is None else self._rejected_create.since
@@ -257,6 +255,7 @@ class BenchmarkReconciler:
         self._retries.set_reset_key((context.definitions.digest, benchmark.metadata.generation))
         earlier = await read_results(context, owner, benchmark, earlier=self._reads_earlier)
         owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
+        broken = await read_records(context, owner, self._records, self._reads_records, owned.children.results)
         return Observed(
             **vars(owned.state),
             benchmark=benchmark,
@@ -265,6 +264,7 @@ class BenchmarkReconciler:
             policy=context.settings.policy,
             classes=dict(context.cluster.classes),
             results=owned.children.results,
+            records=dict(self._records),
             earlier=earlier,
             known_results=owned.children.known_results,
             logs=await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT),
@@ -277,7 +277,7 @@ class BenchmarkReconciler:
             rejected_pods=await rejected_pods(context.kube, owner.namespace, owned.jobs_without_pods),
             rejected_results=dict(self._retries.rejected),
             permanently_rejected=self._retries.permanently_rejected,
-            unreadable=owned.children.unreadable,
+            unreadable=owned.children.unreadable | broken,
             isolated=context.settings.isolated,
         )
 
@@ -304,9 +304,8 @@ class BenchmarkReconciler:
         self, observed: ClusterState, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
     ) -> Executor:
         context = self._context
-        return Executor(
-            context.kube, context.objects, self._resource, observed, labels, context.settings.lease_namespace, results
-        )
+        leases = context.settings.lease_namespace
+        return Executor(context.kube, context.objects, self._resource, observed, labels, leases, results, self._records)
 
     def _leave_queue(self) -> None:
         """Lets the benchmarks go ahead that wait behind this one."""

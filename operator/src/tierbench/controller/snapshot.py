@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark
+from tierbench.api.record import RECORDS, BenchmarkRecord
 from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain.decision import ClusterState, FailedRequest
@@ -34,12 +35,13 @@ from tierbench.domain.views import (
 )
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
-from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, parse_time, type_of
+from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, is_owned_by, parse_time, type_of
 from tierbench.workloads.workload import LABEL_ROLE, Owner, Workload
 
 View = TypeVar("View")
 
 _RESULT: Final = BenchmarkResult.KIND.kind
+_RECORD: Final = BenchmarkRecord.KIND.kind
 _logger = logging.getLogger(__name__)
 OTHER_VERSION: Final = "was written by another version of tierbench, or by hand. It is kept as it is: run that version."
 _USUAL_DELAY: Final = timedelta(seconds=10)
@@ -228,6 +230,37 @@ def _valid_results(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]
     for raw in raws:
         with suppress(*PARSE_ERRORS):
             yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
+
+
+async def read_records(
+    context: Context,
+    owner: Owner,
+    records: dict[str, BenchmarkRecord | None],
+    names: Iterable[str],
+    results: Mapping[str, BenchmarkResult],
+) -> frozenset[str]:
+    """Reads the records with these names that `records` lacks, and drops others. Returns those that are invalid.
+
+    A case without a result has no record. One that belongs to a deleted result of the same name does not count.
+    """
+    wanted, broken = frozenset(names), set[str]()
+    for name in records.keys() - wanted:
+        del records[name]
+    for name in sorted(wanted - records.keys()):
+        found = None
+        try:
+            raw = await context.kube.get(RECORDS, owner.namespace, name) if name in results else None
+            if raw is not None and is_owned_by(raw, results[name].metadata.uid):
+                found = BenchmarkRecord.model_validate(raw)
+        except NotFoundError:
+            pass
+        except PARSE_ERRORS as error:
+            broken.add(name)
+            extra = {"kind": _RECORD, "object": f"{owner.namespace}/{name}", "error": str(error)}
+            _logger.warning("ignoring invalid object", extra=extra)
+            continue
+        records[name] = found
+    return frozenset(broken)
 
 
 async def collect_objects(

@@ -8,7 +8,8 @@ from typing import Any
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
-from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus, TraceSpec, TraceStatus
+from tierbench.api.record import BenchmarkRecord, RecordSpec, RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.domain.queueing import AdmissionQueue, Wait
 from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
@@ -61,10 +62,11 @@ class ClusterState:
 class Observed(ClusterState):
     """One benchmark, the objects that it owns, and everything that it depends on.
 
-    `results` are those of the current or last run. `earlier` are those of other runs, or None unless the last decision
+    `results` are those of the current or last run. `records` maps the names that the last decision asked for to the
+    records, or to None if there is none. `earlier` are the results of other runs, or None unless the last decision
     asked for them. `known_results` is the metadata of all results. `unowned` names objects that have the labels of the
     benchmark and another owner. `last_orphaned_run` is the newest run of which results without an owner exist.
-    `stored_bytes` is the size of the results and traces of all benchmarks. `deletable_runs` are the runs of the
+    `stored_bytes` is the size of the results and records of all benchmarks. `deletable_runs` are the runs of the
     namespace that can be deleted if that is too much, the largest first. `rejected_create` is the last failed create.
     `rejected_pods` maps Jobs whose pods the API server rejects. `rejected_results` maps results that it rejects to its
     message. The `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results that this
@@ -77,6 +79,7 @@ class Observed(ClusterState):
     policy: Policy = field(default_factory=Policy)
     classes: Mapping[str, NodeClass] = field(default_factory=dict)
     results: Mapping[str, BenchmarkResult] = field(default_factory=dict)
+    records: Mapping[str, BenchmarkRecord | None] = field(default_factory=dict)
     earlier: Mapping[str, BenchmarkResult] | None = None
     known_results: tuple[ResultMetadata, ...] = ()
     logs: Mapping[str, PodLog] = field(default_factory=dict)
@@ -170,17 +173,17 @@ class SaveResult:
 
 
 @dataclass(frozen=True)
-class SaveTrace:
-    """Creates the trace of a case if it does not exist, and writes its status."""
+class SaveRecord:
+    """Creates the record of a case if it does not exist, and writes its status. Its result exists."""
 
     name: str
-    spec: TraceSpec
-    status: TraceStatus
+    spec: RecordSpec
+    status: RecordStatus
 
 
 @dataclass(frozen=True)
 class DeleteResult:
-    """Deletes a result and its trace."""
+    """Deletes a result and its record."""
 
     name: str
 
@@ -200,7 +203,7 @@ Action = (
     | RemoveFinalizers
     | DeleteJob
     | SaveResult
-    | SaveTrace
+    | SaveRecord
     | DeleteResult
     | DeleteBenchmark
 )
@@ -221,8 +224,8 @@ class Decision:
     """The result of one reconcile: write the status, then carry out the actions, then record the events.
 
     `requeue_after` is in seconds; 0 reconciles again at once, because the actions have changed something. `waits_for`
-    is what the benchmark queues for until it holds its nodes. `needs_earlier_runs` asks for the results of earlier runs
-    at the next reconcile.
+    is what the benchmark queues for until it holds its nodes. `reads_records` names the records, and
+    `needs_earlier_runs` asks for the results of earlier runs, that the next reconcile observes.
     """
 
     status: BenchmarkStatus
@@ -230,4 +233,5 @@ class Decision:
     events: tuple[Event, ...] = ()
     requeue_after: float = 30.0
     waits_for: Wait | None = None
+    reads_records: tuple[str, ...] = ()
     needs_earlier_runs: bool = False

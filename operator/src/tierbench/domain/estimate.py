@@ -13,7 +13,7 @@ from tierbench.workloads.workload import LINK, Images, Owner
 _SECONDS_PER_SERVER: Final = 20
 _SECONDS_PER_CLIENT: Final = 5
 _SECONDS_PER_PREFLIGHT: Final = 15
-_BYTES_PER_RESULT: Final = 9_500
+_BYTES_PER_RESULT: Final = 6_000
 _BYTES_PER_TRIAL: Final = 900
 """The size of a result in etcd, without traces: measured, see docs/how-to/make-room-in-etcd.md."""
 

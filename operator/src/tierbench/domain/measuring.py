@@ -2,26 +2,26 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import accumulate
 from typing import Final
 
 from tierbench.advice.caveats import RefinementLevel, refinements
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import BenchmarkStatus, Phase, Refinement
-from tierbench.api.contract import Engine, Outcome, TrialLine
-from tierbench.api.result import Note, ResultPhase, ResultSpec, ResultStatus, TraceSpec, TraceStatus
+from tierbench.api.contract import Engine, TrialLine
+from tierbench.api.record import RecordEnd, RecordStatus
+from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
-from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult, SaveTrace
+from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
 from tierbench.domain.run import Run
-from tierbench.domain.servers import case_failed_event
+from tierbench.domain.servers import case_failed_event, early_end, end_case, save_record, save_result
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import Problem
+from tierbench.kube.meta import format_time
 from tierbench.results import aggregate
-from tierbench.results.aggregate import with_stored_bytes
-from tierbench.results.client_output import check_seal, select_traces
+from tierbench.results.client_output import add_traces, check_seal
 from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, ServerPlacement, schedule_trials
 from tierbench.workloads.workload import RunningServer
 
@@ -32,47 +32,55 @@ _MAXIMUM_ATTEMPTS: Final = 3
 
 @dataclass(frozen=True)
 class Measurement:
-    """A case that has not ended. `stored` is the status of its result, `status` adds the trials in the logs since then.
-    `trials` are the numbers of the trials of the pass, `traced` the trials with a trace of TCP. `error` says why the
-    trials in the logs cannot be recorded."""
+    """A case that has not ended. `stored` is its record as it is stored, `record` adds the trials in the logs since
+    then. `trials` are the numbers of the trials of the pass, `traced` the trials with a trace of TCP. `error` says why
+    the trials in the logs cannot be recorded."""
 
     name: str
     case: Case
     spec: ResultSpec
     trials: range
-    stored: ResultStatus | None
-    status: ResultStatus
+    result: ResultStatus | None
+    stored: RecordStatus
+    record: RecordStatus
     traced: tuple[TrialLine, ...] = ()
     error: str = ""
 
     @property
     def missing(self) -> tuple[int, ...]:
         """The numbers of the trials that are still missing in the pass."""
-        return tuple(number for number in aggregate.missing_trials(self.spec, self.status) if number in self.trials)
+        return tuple(number for number in aggregate.missing_trials(self.spec, self.record) if number in self.trials)
 
     def without_new_trials(self) -> "Measurement":
         """Returns the measurement without the trials that are not stored."""
-        return replace(self, status=self.stored or ResultStatus(), traced=())
-
-    @cached_property
-    def trace(self) -> TraceStatus:
-        """The trace of TCP over time."""
-        return select_traces(self.traced)
-
-    def write(self, status: ResultStatus) -> SaveResult:
-        """Writes this status of the result, with the size of result and trace."""
-        return SaveResult(self.name, self.spec, with_stored_bytes(status, self.trace))
+        return replace(self, record=self.stored, traced=())
 
     def save(self) -> tuple[Action, ...]:
-        """Writes the new trials, if there are any."""
-        return () if self.status == self.stored else (self.write(self.status),)
+        """Writes the new trials, if there are any. The result exists before them."""
+        return self._save(self.record)
 
-    def save_trace(self) -> tuple[Action, ...]:
-        """Writes the new trials and the trace, if there is a trace."""
-        if not self.trace.traces:
+    def _save(self, record: RecordStatus) -> tuple[Action, ...]:
+        saved = () if record == self.stored else (save_record(self.name, self.spec, record),)
+        return (*self._create(), *saved)
+
+    def _create(self) -> tuple[Action, ...]:
+        """Creates the result, which owns the record."""
+        if self.result is not None:
             return ()
-        spec = TraceSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
-        return (*self.save(), SaveTrace(self.name, spec, self.trace))
+        return (save_result(self.name, self.spec, aggregate.summarize(self.spec, RecordStatus()), RecordStatus()),)
+
+    def finish_pass(self, number: int) -> tuple[Action, ...]:
+        """Writes what was measured up to the end of a pass, with the traces, unless it is written."""
+        if self.result is not None and self.result.passes_done >= number:
+            return ()
+        record = add_traces(self.record, self.traced)
+        status = aggregate.summarize(self.spec, record).model_copy(update={"passes_done": number})
+        return (*self._save(record), save_result(self.name, self.spec, status, record))
+
+    def finish(self, end: RecordEnd) -> tuple[Action, ...]:
+        """Ends the case, with the traces."""
+        record = self.record if self.record.ended is not None else add_traces(self.record, self.traced)
+        return (*(self._create() if record.trials else ()), *end_case(self.name, self.spec, record, end))
 
 
 @dataclass(frozen=True)
@@ -104,7 +112,18 @@ class RunningBlock:
 
 def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Decision:
     """Returns the next step of a block whose servers are ready."""
-    running = _running_block(run, block, servers)
+    due = [case for case in block.cases if not run.ended(case)]
+    names = tuple(map(run.result_name, due))
+    if any(map(run.lacks_record, due)):
+        return Decision(build_status(run, Phase.RUNNING), requeue_after=0, reads_records=names)
+    return replace(_measure(_running_block(run, block, servers)), reads_records=names)
+
+
+def _measure(running: RunningBlock) -> Decision:
+    run = running.run
+    sealed = [one for one in running.due if one.record.ended is not None]
+    if sealed:  # the operator was killed before it wrote the result
+        return _end_cases(running, [(one, _end(running)) for one in sealed])
     for one in running.due:
         rejected = run.observed.rejected_results.get(one.name)
         if rejected is not None:
@@ -126,7 +145,7 @@ def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, Runn
 def _running_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> RunningBlock:
     client = Client(run, run.observed.workload, block.cases, block.pass_number)
     due = tuple(_measurement(client, block, case) for case in block.cases if not run.ended(case))
-    known = max((aggregate.newest_attempt(one.status.trials, block.trials) for one in due), default=0)
+    known = max((aggregate.newest_attempt(one.record.trials, block.trials) for one in due), default=0)
     return RunningBlock(block, replace(client, known_attempts=known), servers, due)
 
 
@@ -134,8 +153,11 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
     """Returns the case with every trial that its clients have printed. Each trial counts once."""
     run, result = client.run, client.run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
-    stored = None if result is None else result.status
-    measurement = Measurement(run.result_name(case), case, spec, block.trials, stored, stored or ResultStatus())
+    status = None if result is None else result.status
+    stored = run.record(case)
+    measurement = Measurement(run.result_name(case), case, spec, block.trials, status, stored, stored)
+    if stored.ended is not None:
+        return measurement
     try:
         return _with_printed_trials(client, measurement)
     except Exception as error:  # whatever a client prints, its benchmark continues
@@ -143,12 +165,14 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
 
 
 def _with_printed_trials(client: Client, one: Measurement) -> Measurement:
-    status, recorded = one.status, {(trial.warmup, trial.trial) for trial in one.status.trials}
+    record, recorded = one.record, {(trial.warmup, trial.trial) for trial in one.record.trials}
     for attempt, trials in merge_trials(client, one.case, lambda trial: trial.key not in recorded):
-        status = aggregate.add_trials(one.spec, status, trials, attempt)
+        record = aggregate.add_trials(one.spec, record, trials, attempt)
+    if record is not one.record:
+        aggregate.summarize(one.spec, record)  # what has no statistics is not recorded
     traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
     found = merge_trials(client, one.case, lambda trial: trial.key in traced)
-    return replace(one, status=status, traced=tuple(line for _, trials in found for line in trials))
+    return replace(one, record=record, traced=tuple(line for _, trials in found for line in trials))
 
 
 def _unreadable(one: Measurement) -> Problem:
@@ -199,7 +223,7 @@ def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
 def _attempts_used_up(running: RunningBlock, problem: Problem) -> bool:
     """Whether no other client may start. After one whose log was too large, another one continues if that one has
     measured anything."""
-    newest = max(aggregate.newest_attempt(one.status.trials, one.trials) for one in running.due)
+    newest = max(aggregate.newest_attempt(one.record.trials, one.trials) for one in running.due)
     if problem.reason == reasons.CLIENT_UNREADABLE and newest == running.client.attempts:
         return False
     return running.client.attempts >= _MAXIMUM_ATTEMPTS + len(running.block.cases) - len(running.due)
@@ -214,52 +238,47 @@ def _stop_rest(client: Client) -> tuple[Action, ...]:
 def _finish_block(running: RunningBlock, stale: tuple[Action, ...] = ()) -> Decision:
     """Ends a block whose trials are all run. Its cases end with it in the last pass."""
     if not running.block.last:
-        saved = (action for one in running.due for action in one.save_trace() or one.save())
+        saved = (action for one in running.due for action in one.finish_pass(running.block.pass_number))
         return Decision(running.build_status(), (*saved, *stale, *running.client.delete()), requeue_after=0)
+    return _end_cases(running, [(one, _end(running)) for one in running.due], stale)
+
+
+def _fail_cases(running: RunningBlock, lost: Sequence[Measurement], problem: Problem) -> Decision:
+    """Ends some cases early: as measured with a note if a case has a good trial, else as failed."""
+    end = early_end(running.run, problem, _engine(running.client))
+    return _end_cases(running, [(one, end) for one in lost])
+
+
+def _end(running: RunningBlock) -> RecordEnd:
+    return RecordEnd(time=format_time(running.run.now), engine=_engine(running.client))
+
+
+def _end_cases(
+    running: RunningBlock, ended: Sequence[tuple[Measurement, RecordEnd]], stale: tuple[Action, ...] = ()
+) -> Decision:
+    """Writes the final records and results. The Jobs are deleted only once every result of the block is written."""
+    actions: list[Action] = [action for one, end in ended for action in one.finish(end)]
+    finals = {action.name: action.status for action in actions if isinstance(action, SaveResult)}
+    others = [one for one in running.due if one.name not in finals]
+    actions += [action for one in others for action in one.save()]
+    actions += (*stale, *(() if others else running.client.delete()))
     total, before = len(running.run.cases), len(running.run.cases) - len(running.run.due)
-    ended = []
-    for number, one in enumerate(running.due, start=before + 1):
-        final = _conclude(running, one)
-        ended.append((one, final, _case_ended_event(one.case, final, f"{number}/{total}")))
-    return _end_cases(running, ended, stale)
+    events = tuple(
+        _case_ended_event(one.case, finals[one.name], f"{number}/{total}", one.record.ended or end)
+        for number, (one, end) in enumerate(ended, start=before + 1)
+    )
+    return Decision(running.build_status(), tuple(actions), events, requeue_after=0)
 
 
-def _case_ended_event(case: Case, final: ResultStatus, progress: str) -> Event:
+def _case_ended_event(case: Case, final: ResultStatus, progress: str, end: RecordEnd) -> Event:
+    if end.reason:
+        return case_failed_event(case, Problem(end.reason, end.message))
     measured, display = final.phase is ResultPhase.MEASURED, final.display
     outcome = (
         f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
     )
     reason = reasons.CASE_MEASURED if measured else reasons.CASE_FAILED
     return Event(reason, f"{progress} {describe_cases(case)}: {outcome}", warning=not measured)
-
-
-def _fail_cases(running: RunningBlock, lost: Sequence[Measurement], problem: Problem) -> Decision:
-    """Ends some cases early: as measured with a note if a case has a good trial, else as failed."""
-    ended = []
-    for one in lost:
-        good = any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in one.status.trials)
-        failed = aggregate.fail(one.spec, one.status, running.run.now, problem.reason, problem.message)
-        ended.append((one, _conclude(running, one, problem) if good else failed, case_failed_event(one.case, problem)))
-    return _end_cases(running, ended)
-
-
-def _conclude(running: RunningBlock, one: Measurement, problem: Problem | None = None) -> ResultStatus:
-    note = None if problem is None else Note(reason=problem.reason, message=problem.message[:512])
-    return aggregate.conclude(one.spec, one.status, running.run.now, _engine(running.client), note)
-
-
-def _end_cases(
-    running: RunningBlock, ended: Sequence[tuple[Measurement, ResultStatus, Event]], stale: tuple[Action, ...] = ()
-) -> Decision:
-    """Writes the final results. The Jobs are deleted only once every result of the block is written."""
-    actions: list[Action] = []
-    for one, final, _ in ended:
-        actions += (*one.save_trace(), one.write(final))
-    names = {one.name for one, _, _ in ended}
-    others = [one for one in running.due if one.name not in names]
-    actions += [action for one in others for action in one.save()]
-    actions += (*stale, *(() if others else running.client.delete()))
-    return Decision(running.build_status(), tuple(actions), tuple(event for _, _, event in ended), requeue_after=0)
 
 
 def _engine(client: Client) -> Engine | None:

@@ -275,19 +275,19 @@ def results_too_large(run: Run) -> Problem | None:
         return None
     runs = len({result.run for result in results})
     message = (
-        f"The results and traces of {runs} runs take {stored} bytes; limits.resultBytes is {format_size(most)}. Lower "
+        f"The results and records of {runs} runs take {stored} bytes; limits.resultBytes is {format_size(most)}. Lower "
         f"spec.runPolicy.history, use fewer cases, or {_raise('limits.resultBytes')}."
     )
     return Problem(reasons.TOO_MANY_BYTES, message)
 
 
 def storage_full(run: Run) -> Problem | None:
-    """Returns a problem if the results and traces of all benchmarks take `limits.storedBytes`."""
+    """Returns a problem if the results and records of all benchmarks take `limits.storedBytes`."""
     stored, quotas = run.observed.stored_bytes, run.observed.quotas
     if stored < quotas.most_stored_bytes:
         return None
     message = (
-        f"The results and traces of all benchmarks take {stored} bytes; limits.storedBytes is {quotas.stored_bytes}. "
+        f"The results and records of all benchmarks take {stored} bytes; limits.storedBytes is {quotas.stored_bytes}. "
         f"Delete results, or {_raise('limits.storedBytes')}."
     )
     return Problem(reasons.STORAGE_FULL, message)

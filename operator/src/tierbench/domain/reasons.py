@@ -148,9 +148,6 @@ STATUS_REFUSED: Final = "StatusRefused"
 """The API server rejects the status of the benchmark. Remove the policy or webhook that the message names."""
 ANSWER_REFUSED: Final = "AnswerRefused"
 """The API server rejects the answer of the advice. Remove the policy or webhook that the message names."""
-TRACE_REFUSED: Final = "TraceRefused"
-"""The API server rejects a trace, and the result is kept without it. Remove the policy or webhook that the message
-names."""
 
 # Runs: conditions Complete, Failed and Suspended, events
 RUNNING: Final = "Running"

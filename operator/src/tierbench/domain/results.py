@@ -27,7 +27,7 @@ _WINDOW: Final = 1 << 15
 
 @dataclass(frozen=True, slots=True)
 class ResultMetadata:
-    """The metadata of a result. `stored_bytes` is the size of the result and its trace. `controller` is the UID, kind
+    """The metadata of a result. `stored_bytes` is the size of the result and its record. `controller` is the UID, kind
     and name of its controller. `ended` says that the result does not change any more."""
 
     name: str
@@ -41,7 +41,7 @@ class ResultMetadata:
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run of a benchmark with stored results. `size` is the size of its results and traces in bytes."""
+    """A run of a benchmark with stored results. `size` is the size of its results and records in bytes."""
 
     kind: str
     benchmark: str
@@ -89,7 +89,7 @@ class ResultStore(Generic[Kept]):
         """Whether all results have been listed. A standby lists no benchmarks."""
         self.filled = False
         self.stored_bytes = 0
-        """The size of all results and traces."""
+        """The size of all results and records."""
 
     def mark_filled(self) -> None:
         """Marks the initial lists of results and benchmarks as complete."""
@@ -237,9 +237,8 @@ def _metadata(raw: Raw) -> ResultMetadata:
 
 
 def stored_bytes(raw: Raw) -> int:
-    """Returns the size of a result and its trace as JSON. `status.storedBytes` is the size of both statuses."""
-    envelope = sum(len(json.dumps(raw.get(part, {}), separators=(",", ":"))) for part in ("metadata", "spec"))
-    return envelope + int(raw.get("status", {}).get("storedBytes", 0))
+    """Returns the size of a result and its record as JSON. A result without a status has no record."""
+    return int(raw.get("status", {}).get("storedBytes", 0)) or len(json.dumps(raw))
 
 
 def _version(raw: Raw) -> int:

@@ -10,19 +10,11 @@ from typing import Any
 
 from tierbench.api.benchmark import BenchmarkSpec, Colocation, NodeAssignment, RunStatus
 from tierbench.api.measurements import NodeNetwork
-from tierbench.api.result import (
-    Alternation,
-    BenchmarkReference,
-    BenchmarkResult,
-    NodeFacts,
-    ResultPhase,
-    ResultSpec,
-    ServiceFacts,
-)
+from tierbench.api.record import BenchmarkReference, RecordStatus
+from tierbench.api.result import Alternation, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
 from tierbench.domain import reasons
 from tierbench.domain.decision import Observed
 from tierbench.domain.views import Problem, node_facts
-from tierbench.results import aggregate
 from tierbench.results.units import factor_traits
 from tierbench.workloads.plan import (
     STANDALONE,
@@ -121,11 +113,11 @@ class Run:
             return bool(cases)
         place = (self.status.number, block.cases[0].number, block.pass_number)
         clients = (job for job in self.observed.jobs if (job.run, job.case, job.pass_number) == place)
-        return any(self._lacks(case, block.trials) for case in cases) or not all(job.deleting for job in clients)
+        return any(self._lacks(case, block.pass_number) for case in cases) or not all(job.deleting for job in clients)
 
-    def _lacks(self, case: Case, trials: range) -> bool:
+    def _lacks(self, case: Case, pass_number: int) -> bool:
         result = self.result(case)
-        return result is None or any(trial in trials for trial in aggregate.missing_trials(result.spec, result.status))
+        return result is None or result.status.passes_done < pass_number
 
     @property
     def pass_number(self) -> int:
@@ -145,6 +137,15 @@ class Run:
         """Returns the result of a case, if it exists and its spec matches the case."""
         found = self.observed.results.get(self.result_name(case))
         return found if found is not None and self._matches(case, found.spec) else None
+
+    def record(self, case: Case) -> RecordStatus:
+        """Returns the record of a case as far as it was read."""
+        found = self.observed.records.get(self.result_name(case))
+        return RecordStatus() if found is None else found.status
+
+    def lacks_record(self, case: Case) -> bool:
+        """Whether the case may have trials in a record that was not read."""
+        return self.result(case) is not None and self.result_name(case) not in self.observed.records
 
     def _matches(self, case: Case, spec: ResultSpec) -> bool:
         classes = (spec.server.node_class, spec.client.node_class)

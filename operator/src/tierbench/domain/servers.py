@@ -1,5 +1,6 @@
-"""The providers of servers, the servers of the next block, and the cases that nothing can serve or measure."""
+"""The providers of servers, the servers of the next block, and how cases end that nothing can serve or measure."""
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -8,8 +9,9 @@ from functools import cache
 from typing import Final
 
 from tierbench.api.benchmark import Phase
-from tierbench.api.contract import Outcome
-from tierbench.api.result import Note, ResultStatus
+from tierbench.api.contract import Engine
+from tierbench.api.record import RecordEnd, RecordSpec, RecordStatus
+from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.domain import reasons
 from tierbench.domain.decision import (
     Action,
@@ -21,6 +23,7 @@ from tierbench.domain.decision import (
     DeleteServer,
     Event,
     FailedRequest,
+    SaveRecord,
     SaveResult,
 )
 from tierbench.domain.placement import held_too_long, results_too_large, storage_full
@@ -28,7 +31,8 @@ from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import PodView, Problem, ProviderApi
 from tierbench.kinds.registry import BenchmarkKind, kinds
-from tierbench.results.aggregate import conclude, fail, with_stored_bytes
+from tierbench.kube.meta import format_time
+from tierbench.results.aggregate import conclude_record
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Block, Case, ServerPlacement
 from tierbench.workloads.pods import network_policy
 from tierbench.workloads.workload import LAYOUT, ROLE_SERVER, RunningServer, ServerInstance, Workload
@@ -37,6 +41,8 @@ _HINT: Final = (
     "See the quotas and the Pod Security labels of the namespace. Set spec.servers.resources and "
     "spec.clients.resources to what they require, or change spec.storage or spec.access."
 )
+_RECORDS_AT_ONCE: Final = 10
+_MAXIMUM_MESSAGE: Final = 1024
 _PROVIDER_SECONDS: Final = 2.0  # no event tells that another operator has deleted something
 
 
@@ -228,10 +234,11 @@ def fail_unplaceable_cases(run: Run) -> Decision | None:
     problems = [(case, nodes) for case in run.due if isinstance(nodes := run.client_nodes(case), Problem)]
     if not problems:
         return None
-    actions = tuple(_fail_case(run, case, problem) for case, problem in problems)
     distinct = dict.fromkeys(problem for _, problem in problems)
     events = tuple(Event(problem.reason, problem.message, warning=True) for problem in distinct)
-    return Decision(build_status(run, Phase.RUNNING), actions, events, requeue_after=0)
+    return end_cases(
+        run, problems, Decision(build_status(run, Phase.RUNNING), (), events, requeue_after=0), failed=True
+    )
 
 
 def end_remaining_cases(run: Run) -> Decision | None:
@@ -240,28 +247,63 @@ def end_remaining_cases(run: Run) -> Decision | None:
     problem = held_too_long(run) or results_too_large(run) or storage_full(run)
     if problem is None or not run.due or not all(job.deleting for job in run.observed.jobs):
         return None
-    actions = tuple(_end_case(run, case, problem) for case in run.due)
     event = Event(problem.reason, f"{len(run.due)} cases end early: {problem.message}", warning=True)
-    return Decision(build_status(run, Phase.RUNNING), actions, (event,), requeue_after=0)
+    last = Decision(build_status(run, Phase.RUNNING), (), (event,), requeue_after=0)
+    return end_cases(run, [(case, problem) for case in run.due], last, failed=False)
 
 
-def _end_case(run: Run, case: Case, problem: Problem) -> SaveResult:
-    """Ends a case that no client measures: as measured with a note if it has a good trial, else as failed."""
-    result = run.result(case)
-    trials = () if result is None else result.status.trials
-    if result is None or not any(trial.outcome is Outcome.COMPLETED and not trial.warmup for trial in trials):
-        return _fail_case(run, case, problem)
-    note = Note(reason=problem.reason, message=problem.message[:512])
-    return SaveResult(run.result_name(case), result.spec, conclude(result.spec, result.status, run.now, None, note))
+def end_cases(run: Run, problems: Sequence[tuple[Case, Problem]], last: Decision, *, failed: bool) -> Decision:
+    """Ends cases early.
+
+    With `failed` they have failed. Otherwise each is measured, with a note, if it has a good trial. Records that have
+    to be read first are read a few at a time. The step that ends the last cases is that of `last`.
+    """
+    unread = [case for case, _ in problems if run.lacks_record(case)]
+    names = tuple(map(run.result_name, unread[:_RECORDS_AT_ONCE]))
+    actions = tuple(
+        action
+        for case, problem in problems
+        if not unread or run.result_name(case) in run.observed.records
+        for action in _end_case(run, case, problem, failed=failed)
+    )
+    if not unread:
+        return replace(last, actions=(*actions, *last.actions))
+    return Decision(build_status(run, Phase.RUNNING), actions, requeue_after=0, reads_records=names)
 
 
-def _fail_case(run: Run, case: Case, problem: Problem) -> SaveResult:
-    """Fails a case. Its result keeps the trials that it has."""
+def _end_case(run: Run, case: Case, problem: Problem, *, failed: bool) -> tuple[Action, ...]:
     result = run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
-    status = ResultStatus() if result is None else result.status
-    failed = fail(spec, status, run.now, problem.reason, problem.message)
-    return SaveResult(run.result_name(case), spec, with_stored_bytes(failed) if result is None else failed)
+    end = early_end(run, problem).model_copy(update={"failed": failed})
+    return end_case(run.result_name(case), spec, run.record(case), end)
+
+
+def early_end(run: Run, problem: Problem, engine: Engine | None = None) -> RecordEnd:
+    """Returns how a case ends early because of a problem."""
+    return RecordEnd(
+        time=format_time(run.now), engine=engine, reason=problem.reason, message=problem.message[:_MAXIMUM_MESSAGE]
+    )
+
+
+def end_case(name: str, spec: ResultSpec, record: RecordStatus, end: RecordEnd) -> tuple[Action, ...]:
+    """Seals the record of a case, and then writes its result, which follows from the record."""
+    if not record.trials:
+        return (save_result(name, spec, conclude_record(spec, record, end), record),)
+    if record.ended is not None:
+        return (save_result(name, spec, conclude_record(spec, record, record.ended), record),)
+    sealed = record.model_copy(update={"ended": end})
+    return save_record(name, spec, sealed), save_result(name, spec, conclude_record(spec, sealed, end), sealed)
+
+
+def save_record(name: str, spec: ResultSpec, record: RecordStatus) -> SaveRecord:
+    """Writes what was measured of a case."""
+    return SaveRecord(name, RecordSpec(benchmark=spec.benchmark, run=spec.run, case=spec.case), record)
+
+
+def save_result(name: str, spec: ResultSpec, status: ResultStatus, record: RecordStatus) -> SaveResult:
+    """Writes a result, with the size that it and its record have as JSON."""
+    stored = sum(len(json.dumps(part.to_json())) for part in (spec, status, record))
+    return SaveResult(name, spec, status.model_copy(update={"stored_bytes": stored}))
 
 
 def case_failed_event(case: Case, problem: Problem) -> Event:
@@ -349,11 +391,11 @@ def _fail_server(
 ) -> Decision:
     """Fails every case that needs this server, and deletes the server. A new client measures the other cases."""
     lost = [case for case in run.due if case.server == placement]
-    actions: list[Action] = [_fail_case(run, case, problem) for case in lost]
-    actions += [DeleteJob(job.name) for job in run.observed.jobs if not job.deleting]
+    actions: list[Action] = [DeleteJob(job.name) for job in run.observed.jobs if not job.deleting]
     if instance is not None:
         actions.append(DeleteServer(instance.name))
     update = ConditionUpdate(reasons.SERVER_READY, False, problem.reason, problem.message)
     message = f"{len(lost)} cases with the server on class {placement.node_class}: {problem.reason}: {problem.message}"
     event = Event(reasons.CASE_FAILED, message, warning=True)
-    return Decision(build_status(run, Phase.RUNNING, update), tuple(actions), (event,), requeue_after=0)
+    last = Decision(build_status(run, Phase.RUNNING, update), tuple(actions), (event,), requeue_after=0)
+    return end_cases(run, [(case, problem) for case in lost], last, failed=True)

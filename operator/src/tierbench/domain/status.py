@@ -10,17 +10,16 @@ from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.requirements import Violation, group_by_workload, violations, workload_items
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
-from tierbench.api.contract import Outcome
 from tierbench.api.model import Condition
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
-from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.result import BenchmarkResult, Counts, ResultPhase
 from tierbench.api.run_policy import Constraints
 from tierbench.domain import reasons
 from tierbench.domain.decision import Event
 from tierbench.domain.run import Run
 from tierbench.kube.meta import format_time
-from tierbench.results.quantities import main_quantity, rate_quantity
+from tierbench.results.quantities import counted_trials, good_trials, main_quantity, rate_quantity
 from tierbench.results.units import humanize, join_words, percent, show, show_levels, title
 from tierbench.workloads.plan import Case
 
@@ -98,14 +97,23 @@ def describe_cases(*cases: Case) -> str:
 
 
 def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
-    results = [result for case in cases if (result := run.result(case)) is not None]
     of_passes = f", pass {run.pass_number} of {run.passes}" if run.passes > 1 else ""
     return CurrentCase(
         name=(describe_cases(*cases) + of_passes)[:_MAXIMUM_NAME],
         result=run.result_name(cases[0]),
-        trials=sum(not trial.warmup for result in results for trial in result.status.trials),
+        trials=sum(_measured(run, case)[0] for case in cases),
         of=run.spec.repetitions * len(cases),
     )
+
+
+def _measured(run: Run, case: Case) -> tuple[int, int]:
+    """Returns the number of counted trials of a case, and the nanoseconds of the good ones."""
+    counted = counted_trials(run.record(case).trials)
+    if counted:
+        return len(counted), sum(trial.duration_nanoseconds for trial in good_trials(counted))
+    result = run.result(case)
+    counts = Counts() if result is None else result.status.counts
+    return counts.completed + counts.failed, counts.good_nanoseconds
 
 
 def remaining_seconds(run: Run) -> int | None:
@@ -117,13 +125,11 @@ def remaining_seconds(run: Run) -> int | None:
     spent = weight = left = 0.0
     for case in run.cases:
         result, of_trial = run.result(case), run.observed.workload.load(case).duration()
-        trials = () if result is None else result.status.trials
-        measured = sum(not trial.warmup for trial in trials)
+        measured, nanoseconds = _measured(run, case)
         if not run.ended(case):
             left += of_trial * (run.spec.repetitions - measured)
-        if result is not None and result.status.phase is not ResultPhase.FAILED:
-            good = [trial for trial in trials if trial.outcome is Outcome.COMPLETED]
-            spent += sum(trial.duration_nanoseconds for trial in good) / 1e9
+        if result is None or result.status.phase is not ResultPhase.FAILED:
+            spent += nanoseconds / 1e9
             weight += of_trial * measured
     if not weight:
         return None

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from tierbench.api.measurements import NodeNetwork
     from tierbench.api.policy import Policy
     from tierbench.api.rbac import Permission
-    from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultStatus, ResultTrial
+    from tierbench.api.record import RecordStatus, ResultTrial
+    from tierbench.api.result import BenchmarkResult, Note, ResultSpec
     from tierbench.domain.servers import Provider
     from tierbench.metrics.results import Samples
     from tierbench.report.figures import Figure
@@ -113,18 +114,18 @@ class Measures:
     merge: Callable[[TrialLine, Sequence[TrialLine | None], Sequence[bool]], TrialLine] = _unchanged
     condense: Callable[[TrialLine], Mapping[str, Any]] = _no_fields
     """Returns the fields of ResultTrial that replace the distributions of a trial."""
-    accumulate: Callable[[ResultStatus, TrialLine], Mapping[str, Any]] = _no_fields
-    """Returns the fields of ResultStatus that add up over good trials, with one more trial."""
+    accumulate: Callable[[RecordStatus, TrialLine], Mapping[str, Any]] = _no_fields
+    """Returns the fields of RecordStatus that add up over good trials, with one more trial."""
     is_client_rate: Callable[[str], bool] = _never
     """Whether a quantity is the rate of one of several clients."""
     counts: Callable[[Sequence[ResultTrial]], Mapping[str, Any]] = _no_fields
+    totals: Callable[[ResultSpec, RecordStatus], Mapping[str, int]] = _no_fields
+    """Returns sums over the good trials that metrics need, by name."""
     derived: Callable[[Mapping[str, float], Mapping[str, str]], Mapping[str, float]] = _as_given
     bits_per_second: Callable[[ResultTrial, str], float | None] = _none
     """Returns the bits per second that a trial sent in a direction, `up` or `down`."""
     bytes_served: Callable[[ResultTrial], float | None] = _none
     """Returns the bytes that a disk had to read for a trial."""
-    has_traces: Callable[[BenchmarkResult], bool] = _never
-    """Returns whether the case has or had a trace."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +139,8 @@ class Metrics:
     factors: Sequence[str]
     parameters: Sequence[str]
     add: Callable[[Samples, BenchmarkResult], None]
+    histograms: Sequence[str] = ()
+    """The quantities whose distribution a metric exposes."""
 
 
 @dataclass(frozen=True)

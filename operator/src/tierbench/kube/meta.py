@@ -72,6 +72,11 @@ def parse_time(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
+def is_owned_by(raw: Raw, uid: str) -> bool:
+    """Returns whether an object has an owner with this UID."""
+    return any(owner["uid"] == uid for owner in raw["metadata"].get("ownerReferences", ()))
+
+
 def format_time(time: datetime) -> str:
     """Formats a time as metav1.Time, in whole seconds."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -41,7 +41,7 @@ class OperatorMetrics:
         self._queue = Gauge("tierbench_queue_length", "Benchmarks that wait for nodes.", registry=self.registry)
         self._stored = Gauge(
             "tierbench_stored_bytes",
-            "Size in etcd of the results and traces of all benchmarks.",
+            "Size in etcd of the results and records of all benchmarks.",
             registry=self.registry,
         )
         self._stored_limit = Gauge(
@@ -94,7 +94,7 @@ class OperatorMetrics:
         self._definitions.labels(reasons.DEFINITIONS_OLDER).set(int(differ))
 
     def set_stored_bytes(self, size: int) -> None:
-        """Sets the size of results and traces."""
+        """Sets the size of results and records."""
         self._stored.set(size)
 
     def set_stored_limit(self, limit: int) -> None:

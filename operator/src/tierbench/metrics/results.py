@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import BenchmarkResult, ResultPhase, Statistic
+from tierbench.api.result import BenchmarkResult, CoarseHistogram, ResultPhase, Statistic
 from tierbench.domain.results import NewestRun, ResultStore
 from tierbench.kinds.registry import Metrics, kind_of
 from tierbench.results.nodes import network_quantities
@@ -124,16 +124,13 @@ class Samples:
             known = statistics.get(quantity)
             self.add(family, None if known is None else in_base_unit(quantity, known.mean))
 
-    def add_histogram(
-        self, family: Histogram, count_up_to: Callable[[float], int], count: int, nanoseconds: float
-    ) -> None:
-        """Adds a histogram.
-
-        `count_up_to` returns the number of observations up to a bound in nanoseconds. `count` is the number of all
-        observations, and `nanoseconds` is their sum.
-        """
-        counts = [*(count_up_to(round(bound * 1e9)) for bound in family.bounds), count]
-        self._extend(family.positions, [*counts, count, nanoseconds / 1e9])
+    def add_histogram(self, family: Histogram, found: CoarseHistogram | None) -> None:
+        """Adds a histogram, unless it is None."""
+        if found is None:
+            return
+        buckets, total = tuple(zip(found.exponents, found.counts, strict=True)), sum(found.counts)
+        counts = [sum(count for bucket, count in buckets if bucket <= exponent) for exponent in family.exponents]
+        self._extend(family.positions, [*counts, total, total, found.sum_nanoseconds / 1e9])
 
     def _extend(self, positions: Sequence[_Position], values: Sequence[float]) -> None:
         self._layout = _shared_layout((*self._layout.positions, *positions))

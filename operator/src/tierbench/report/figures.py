@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from tierbench.advice.posterior import LevelVerdict
 from tierbench.advice.tables import Cell, estimate, smaller_is_better
-from tierbench.api.result import ResultTrial
+from tierbench.api.record import ResultTrial
 from tierbench.kinds.registry import kind_of
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
@@ -238,7 +238,7 @@ def _add_counts(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 def good_trials_of(cell: Cell) -> tuple[ResultTrial, ...]:
     """Returns the good trials of a cell."""
-    return tuple(trial for result in cell.results for trial in good_trials(result.status.trials))
+    return tuple(trial for result in cell.results for trial in good_trials(result.recorded.trials))
 
 
 def values(cell: Cell, quantity: str) -> tuple[float, ...]:

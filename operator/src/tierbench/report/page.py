@@ -54,7 +54,7 @@ from tierbench.report.tables import (
     trial_headings,
     trial_rows,
 )
-from tierbench.report.timeline import Traces, timelines
+from tierbench.report.timeline import timelines
 from tierbench.results.quantities import main_quantity
 from tierbench.results.units import describe_level, humanize, join_words, show_level, show_with_deviation, title
 from tierbench.stats.posterior import Relation
@@ -71,7 +71,6 @@ _RELATIONS: Final = {
 def render(
     runs: Sequence[RunResults],
     specs: Mapping[tuple[str, str, str], Mapping[str, Any]],
-    traces: Traces | None = None,
     files: Sequence[str] = (),
     published: Sequence[BenchmarkResult] = (),
 ) -> str:
@@ -89,9 +88,7 @@ def render(
         lstrip_blocks=True,
     )
     articles = [
-        _article(
-            run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), traces or {}, published
-        )
+        _article(run, number, specs.get((run.benchmark.kind, run.namespace, run.benchmark.name)), published)
         for number, run in enumerate(runs, start=1)
     ]
     return environment.get_template("report.html.j2").render(
@@ -108,7 +105,6 @@ def _article(
     run: RunResults,
     number: int,
     spec: Mapping[str, Any] | None,
-    traces: Traces,
     published: Sequence[BenchmarkResult],
 ) -> Mapping[str, Any]:
     """Returns what the template shows of one run."""
@@ -145,7 +141,7 @@ def _article(
         "figures": RunFigures(run, f"b{number}", quantity),
         "sections": sections,
         "effects": effect_tables(run),
-        "timelines": timelines(run, traces, f"b{number}tcp"),
+        "timelines": timelines(run, f"b{number}tcp"),
         "case_notes": case_notes(run),
         "nodes": node_columns(run),
         "networks": network_rows(run),
@@ -172,7 +168,7 @@ def _run_facts(run: RunResults) -> tuple[tuple[str, str], ...]:
     failed = sum(count.failed for count in counts)
     measured = sum(result.status.phase is ResultPhase.MEASURED for result in run.results)
     valid = sum(result.status.valid is True for result in run.results)
-    started = min((trial.start_time for result in run.results for trial in result.status.trials), default="")
+    started = min((trial.start_time for result in run.results for trial in result.recorded.trials), default="")
     return (
         ("Run", str(run.number)),
         ("Cases measured", f"{measured} of {len(run.results)}"),

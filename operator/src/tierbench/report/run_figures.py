@@ -132,7 +132,7 @@ def _figure(name: str, title: str, panel: Panel, level: str, field: str) -> Figu
 
 
 def _merged(cell: Cell, field: str) -> Histogram:
-    known = (getattr(result.status.distributions, field) for result in cell.measured)
+    known = (getattr(result.recorded.distributions, field) for result in cell.measured)
     return merge_histograms(each for each in known if each is not None)
 
 

@@ -9,7 +9,8 @@ from tierbench.advice.effects import SIGNIFICANT, Effect, LevelEffect
 from tierbench.advice.tables import RunResults, smaller_is_better
 from tierbench.api.contract import Outcome as TrialOutcome
 from tierbench.api.measurements import EchoSpread, NodeNetwork
-from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase
 from tierbench.kinds.registry import kind_of
 from tierbench.results.nodes import COMPUTER_COLUMNS, network_quantities, node_computers
 from tierbench.results.quantities import is_bare_mean, rate_quantity, trial_quantities
@@ -145,7 +146,7 @@ def trial_rows(run: RunResults) -> tuple[TrialRow, ...]:
             trial.warmup or trial.outcome is TrialOutcome.FAILED,
         )
         for result in run.results
-        for trial in result.status.trials
+        for trial in result.recorded.trials
     )
 
 

@@ -4,7 +4,7 @@ import gzip
 import json
 import zlib
 from base64 import b64decode
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from itertools import groupby
@@ -13,7 +13,8 @@ from typing import Any, Final, NamedTuple
 from markupsafe import Markup
 
 from tierbench.advice.tables import RunResults
-from tierbench.api.result import BenchmarkResult, BenchmarkTrace, TrialTrace
+from tierbench.api.record import TrialTrace
+from tierbench.api.result import BenchmarkResult
 from tierbench.report.charts import (
     BOTTOM,
     HEIGHT,
@@ -41,8 +42,6 @@ _DECODE_ERRORS: Final = (
     OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
 )  # fmt: skip
 _ROW: Final = 26.0
-Traces = Mapping[tuple[str, str], BenchmarkTrace]
-"""Traces by namespace and name of their result."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,11 @@ class _Curve(NamedTuple):
     corners: tuple[tuple[int, float], ...]
 
 
-def timelines(run: RunResults, traces: Traces, prefix: str) -> tuple[Timeline, ...]:
+def timelines(run: RunResults, prefix: str) -> tuple[Timeline, ...]:
     """Returns the timeline of each case that was traced."""
     found = []
     for number, result in enumerate(run.results):
-        trace = traces.get((result.metadata.namespace or "default", result.metadata.name))
-        counted = [] if trace is None else [one for one in trace.status.traces if not one.warmup]
+        counted = [one for one in result.recorded.traces if not one.warmup]
         if counted:
             first = min(one.trial for one in counted)
             shown = [one for one in counted if one.trial == first]

@@ -1,37 +1,42 @@
 """Aggregates the trials of a case into its result: statistics, validity and facts. Every step is idempotent."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.contract import Computer, Engine, Outcome, TrialFields, TrialLine
+from tierbench.api.contract import Computer, Engine, Histogram, Outcome, TrialFields, TrialLine
 from tierbench.api.measurements import TcpRate
+from tierbench.api.record import RecordEnd, RecordStatus, ResultTrial
 from tierbench.api.result import (
+    CoarseHistogram,
     Counts,
     Display,
     Missing,
     Note,
+    Percentile,
     ResultPhase,
     ResultSpec,
     ResultStatus,
-    ResultTrial,
     Statistic,
-    TraceStatus,
 )
 from tierbench.api.run_policy import TrimBy, trials_of_passes
 from tierbench.kinds.registry import kind_of, probe
 from tierbench.kube.meta import format_time
 from tierbench.results.client_output import merge_distributions
 from tierbench.results.quantities import (
+    PERCENTILES,
     RETRIES,
+    TIMED_OUT,
+    compared_quantities,
     counted_trials,
     describe,
     describe_overall,
+    describe_percentile,
     describe_retries,
     good_trials,
     main_quantity,
+    percentile_name,
     quantities,
     quantity_values,
     rate_quantity,
@@ -40,7 +45,7 @@ from tierbench.results.quantities import (
     trial_quantities,
 )
 from tierbench.results.units import show, show_levels
-from tierbench.stats.distributions import bucket_quantile, summarize_trimmed
+from tierbench.stats.distributions import exponent_of, summarize_trimmed, upper_bound
 
 SATURATED_SHARE: Final = 0.9
 WIDE_VARIATION: Final = 0.3
@@ -53,11 +58,11 @@ BEYOND_SHARE: Final = 1.1
 _FIXED_GOVERNOR: Final = "performance"
 
 
-def add_trials(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine], attempt: int) -> ResultStatus:
-    """Adds the trials that the result does not have yet. `attempt` is the number of the client that printed them."""
+def add_trials(spec: ResultSpec, record: RecordStatus, lines: Iterable[TrialLine], attempt: int) -> RecordStatus:
+    """Adds the trials that the record does not have yet. `attempt` is the number of the client that printed them."""
     measures = kind_of(spec.benchmark.kind).measures
-    known = {_key(trial) for trial in status.trials}
-    trials, totals = list(status.trials), status
+    known = {_key(trial) for trial in record.trials}
+    trials, totals = list(record.trials), record
     for line in lines:
         if _key(line) in known or line.trial > (spec.warmup if line.warmup else spec.trials):
             continue
@@ -70,19 +75,19 @@ def add_trials(spec: ResultSpec, status: ResultStatus, lines: Iterable[TrialLine
             distributions = merge_distributions((totals.distributions, line.distributions))
             update = {"distributions": distributions, **measures.accumulate(totals, line)}
             totals = totals.model_copy(update=update)
-    if len(trials) == len(status.trials):
-        return status
+    if len(trials) == len(record.trials):
+        return record
     trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
-    return summarize(spec, totals.model_copy(update={"trials": tuple(trials)}))
+    return totals.model_copy(update={"trials": tuple(trials)})
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
     return trial.warmup, trial.trial
 
 
-def missing_trials(spec: ResultSpec, status: ResultStatus) -> tuple[int, ...]:
-    """Returns the numbers of the counted trials that the result does not have yet, ascending."""
-    there = {trial.trial for trial in counted_trials(status.trials)}
+def missing_trials(spec: ResultSpec, record: RecordStatus) -> tuple[int, ...]:
+    """Returns the numbers of the counted trials that the record does not have yet, ascending."""
+    there = {trial.trial for trial in counted_trials(record.trials)}
     return tuple(number for number in range(1, spec.trials + 1) if number not in there)
 
 
@@ -92,20 +97,20 @@ def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
 
 
 def conclude(
-    spec: ResultSpec, status: ResultStatus, now: datetime, engine: Engine | None, cause: Note | None = None
+    spec: ResultSpec, record: RecordStatus, now: datetime, engine: Engine | None, cause: Note | None = None
 ) -> ResultStatus:
     """Returns the status of a case that has ended.
 
     The phase is Measured if there is a good trial, otherwise Failed with the most frequent reason of its trials.
     `cause` is why the case ended early, if it did.
     """
-    counted, good = counted_trials(status.trials), good_trials(status.trials)
+    counted, good = counted_trials(record.trials), good_trials(record.trials)
     if not good:
         reason, message = _most_frequent_failure(counted)
-        return fail(spec, status, now, reason, message).model_copy(update={"engine": engine})
-    status = summarize(spec, status)
+        return fail(spec, record, now, reason, message).model_copy(update={"engine": engine})
+    status = summarize(spec, record)
     notes = invalid(spec, counted, good, status.statistics, cause)
-    left = len(missing_trials(spec, status))
+    left = len(missing_trials(spec, record))
     return status.model_copy(
         update={
             "phase": ResultPhase.MEASURED,
@@ -120,6 +125,15 @@ def conclude(
     )
 
 
+def conclude_record(spec: ResultSpec, record: RecordStatus, end: RecordEnd) -> ResultStatus:
+    """Returns the status of a case that has ended in this way. It always follows from the record."""
+    now = datetime.fromisoformat(end.time)
+    if end.failed or (end.reason and not good_trials(record.trials)):
+        return fail(spec, record, now, end.reason, end.message).model_copy(update={"engine": end.engine})
+    cause = Note(reason=end.reason, message=end.message[:512]) if end.reason else None
+    return conclude(spec, record, now, end.engine, cause)
+
+
 def _most_frequent_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
     """Returns the most frequent reason of failed trials, and the first message with that reason."""
     failures = [trial.failure for trial in counted if trial.failure is not None]
@@ -129,42 +143,92 @@ def _most_frequent_failure(counted: Sequence[ResultTrial]) -> tuple[str, str]:
     return reason, next(failure.message for failure in failures if failure.reason == reason)
 
 
-def fail(spec: ResultSpec, status: ResultStatus, now: datetime, reason: str, message: str) -> ResultStatus:
-    """Returns the status of a case that has ended without a good trial. It keeps the failed trials."""
-    status = summarize(spec, status)
+def fail(spec: ResultSpec, record: RecordStatus, now: datetime, reason: str, message: str) -> ResultStatus:
+    """Returns the status of a case that has ended without a good trial."""
+    status = summarize(spec, record)
     return status.model_copy(
         update={
             "phase": ResultPhase.FAILED,
             "reason": reason,
             "message": message[:1024],
             "completion_time": format_time(now),
-            "facts": facts(spec, good_trials(status.trials), status.counts.interruptions),
+            "facts": facts(spec, good_trials(record.trials), status.counts.interruptions),
             "display": display(spec, status, reason),
         }
     )
 
 
-def with_stored_bytes(status: ResultStatus, trace: TraceStatus | None = None) -> ResultStatus:
-    """Returns the status with the size that it and the trace of its case have as JSON."""
-    parts = [status] if trace is None else [status, trace]
-    stored = sum(len(json.dumps(part.to_json())) for part in parts)
-    return status.model_copy(update={"stored_bytes": stored})
-
-
-def summarize(spec: ResultSpec, status: ResultStatus) -> ResultStatus:
-    """Returns the status with the counts, the statistics and the display of its trials."""
-    kind, good = spec.benchmark.kind, good_trials(status.trials)
-    main = main_quantity(kind, quantities(kind, good))
+def summarize(spec: ResultSpec, record: RecordStatus) -> ResultStatus:
+    """Returns the status of a case that is measured, with the statistics of the trials of its record."""
+    kind, good = spec.benchmark.kind, good_trials(record.trials)
+    columns = quantities(kind, good)
+    main = main_quantity(kind, columns)
     own = _trimmed_statistics(spec, good, main)
     statistics = _statistics(spec, _trim_trials(spec, good, main)) | own
-    untrimmed = _statistics(spec, good) if own else {}
-    retries = quantity_values(kind, counted_trials(status.trials), "retries")
+    retries = quantity_values(kind, counted_trials(record.trials), "retries")
     if retries:
         statistics[RETRIES] = describe_retries(retries)
-    status = status.model_copy(
-        update={"counts": _counts(spec, status.trials), "statistics": statistics, "untrimmed": untrimmed}
+    full = compared_quantities(kind) | own.keys()
+    status = ResultStatus(
+        counts=_counts(spec, record.trials),
+        statistics={name: one if name in full else _short(one) for name, one in statistics.items()},
+        untrimmed={name: describe(columns[name]) for name in (*own, rate_quantity(kind)) if own and name in columns},
+        percentiles=_percentiles(spec, record, columns),
+        histograms=_histograms(spec, record, columns),
+        totals=kind_of(kind).measures.totals(spec, record),
     )
     return status.model_copy(update={"display": display(spec, status, "")})
+
+
+def _short(statistic: Statistic) -> Statistic:
+    return Statistic(count=statistic.count, mean=statistic.mean, standard_deviation=statistic.standard_deviation)
+
+
+def _percentiles(
+    spec: ResultSpec, record: RecordStatus, columns: Mapping[str, Sequence[float]]
+) -> dict[str, Percentile]:
+    """Returns the percentiles of the time that the kind compares."""
+    kind = spec.benchmark.kind
+    quantity = time_quantity(kind, columns)
+    found, values = _distribution(kind, record, quantity), sorted(columns.get(quantity, ()))
+    return {
+        which: percentile
+        for which, share in PERCENTILES.items()
+        if (percentile := describe_percentile(found, values, share, columns.get(percentile_name(quantity, which), ())))
+    }
+
+
+def _distribution(kind: str, record: RecordStatus, quantity: str) -> Histogram | None:
+    """Returns the distribution of a quantity with many values per trial, if there is one."""
+    name = kind_of(kind).measures.distributions.get(quantity)
+    found: Histogram | None = None if name is None else getattr(record.distributions, name)
+    return found if found is not None and found.count else None
+
+
+def _histograms(
+    spec: ResultSpec, record: RecordStatus, columns: Mapping[str, Sequence[float]]
+) -> dict[str, CoarseHistogram]:
+    """Returns the distribution of each quantity that metrics expose as a histogram."""
+    kind, found = spec.benchmark.kind, {}
+    for quantity in kind_of(kind).metrics.histograms:
+        distribution = _distribution(kind, record, quantity)
+        if distribution is not None:
+            bounds = map(upper_bound, distribution.indexes)
+            found[quantity] = _coarse(zip(bounds, distribution.counts, strict=True), distribution.sum_nanoseconds)
+        elif columns.get(quantity):
+            values = columns[quantity]
+            found[quantity] = _coarse(((value, 1) for value in values), round(sum(values)))
+    return found
+
+
+def _coarse(values: Iterable[tuple[float, int]], total: int) -> CoarseHistogram:
+    counts: Counter[int] = Counter()
+    for nanoseconds, count in values:
+        counts[exponent_of(nanoseconds)] += count
+    exponents = tuple(sorted(counts))
+    return CoarseHistogram(
+        sum_nanoseconds=total, exponents=exponents, counts=tuple(counts[exponent] for exponent in exponents)
+    )
 
 
 def _statistics(spec: ResultSpec, trials: Sequence[ResultTrial]) -> dict[str, Statistic]:
@@ -207,10 +271,12 @@ def _trimmed_statistics(spec: ResultSpec, trials: Sequence[ResultTrial], main: s
 
 
 def _counts(spec: ResultSpec, trials: Sequence[ResultTrial]) -> Counts:
-    counted = counted_trials(trials)
+    counted, good = counted_trials(trials), good_trials(trials)
     return Counts(
-        completed=len(good_trials(trials)),
-        failed=len(counted) - len(good_trials(trials)),
+        completed=len(good),
+        failed=len(counted) - len(good),
+        timed_out=sum(trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in counted),
+        good_nanoseconds=sum(trial.duration_nanoseconds for trial in good),
         retries=round(sum(quantity_values(spec.benchmark.kind, counted, "retries"))),
         **kind_of(spec.benchmark.kind).measures.counts(counted),
         interruptions=sum(
@@ -227,17 +293,10 @@ def display(spec: ResultSpec, status: ResultStatus, valid: str) -> Display:
     return Display(
         case=show_levels(spec.levels),
         mean="" if time is None else show(name, time.mean),
-        p99="" if time is None else show(name, _p99(spec, status, name, time)),
+        p99=show(name, status.percentiles["P99"].value) if "P99" in status.percentiles else "",
         throughput="" if rate is None else show(rate_quantity(kind), rate.mean),
         valid=valid,
     )
-
-
-def _p99(spec: ResultSpec, status: ResultStatus, quantity: str, time: Statistic) -> float:
-    """Returns the 99th percentile over operations if there is a distribution of them, otherwise over trials."""
-    name = kind_of(spec.benchmark.kind).measures.distributions.get(quantity)
-    found = None if name is None else getattr(status.distributions, name)
-    return time.p99 if found is None else bucket_quantile(found, 0.99)
 
 
 def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:

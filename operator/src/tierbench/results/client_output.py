@@ -24,7 +24,7 @@ from tierbench.api.contract import (
     Seal,
     TrialLine,
 )
-from tierbench.api.result import MAXIMUM_TRACE_BYTES, TraceStatus, TrialTrace
+from tierbench.api.record import MAXIMUM_TRACE_BYTES, RecordStatus, TrialTrace
 from tierbench.kinds.registry import kinds
 from tierbench.stats.distributions import merge_buckets
 
@@ -294,20 +294,21 @@ def merge_histograms(histograms: Iterable[Histogram]) -> Histogram:
     return Histogram(count=sum(counts), sum_nanoseconds=total, indexes=indexes, counts=counts)
 
 
-def select_traces(lines: Iterable[TrialLine]) -> TraceStatus:
-    """Returns the traces of the first trials, as far as all traces of a trial fit. Warm-up trials come first."""
-    kept: list[TrialTrace] = []
-    size = trials = left_out = 0
+def add_traces(record: RecordStatus, lines: Iterable[TrialLine]) -> RecordStatus:
+    """Adds the traces that the record does not have yet, as far as all traces of a trial fit into 256 KiB."""
+    kept, left_out = list(record.traces), set(record.traces_left_out)
+    known = {(trace.warmup, trace.trial) for trace in kept}
+    size = sum(len(trace.data) for trace in kept)
     for line in sorted(lines, key=lambda line: (not line.warmup, line.trial)):
-        if not line.traces and not line.traces_left_out:
+        if (line.warmup, line.trial) in known or not (line.traces or line.traces_left_out):
             continue
         needed = sum(len(trace.data) for trace in line.traces)
         if line.traces_left_out or size + needed > MAXIMUM_TRACE_BYTES:
-            left_out += 1
+            left_out |= set() if line.warmup else {line.trial}
             continue
-        size, trials = size + needed, trials + 1
+        size += needed
         kept += [
             TrialTrace(trial=line.trial, warmup=line.warmup, side=trace.side, client=trace.client, data=trace.data)
             for trace in line.traces
         ]
-    return TraceStatus(trials=trials, left_out=left_out, traces=tuple(kept))
+    return record.model_copy(update={"traces": tuple(kept), "traces_left_out": tuple(sorted(left_out))})

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.contract import ClientSample, ServerSample
-from tierbench.api.result import BenchmarkResult, ResultStatus, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.results.nodes import worst_network
 from tierbench.results.quantities import RETRIES, levels_and_parameters, trial_quantities
 
@@ -98,9 +99,9 @@ def _place(result: BenchmarkResult) -> dict[str, Any]:
 
 
 def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
-    if result.status.statistics and not result.status.trials:
+    if result.status.statistics and not result.recorded.trials:
         yield _mean_row(result.status)
-    for trial in result.status.trials:
+    for trial in result.recorded.trials:
         yield _trial_row(result.spec.benchmark.kind, trial)
 
 

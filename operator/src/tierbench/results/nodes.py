@@ -64,7 +64,7 @@ def node_computers(results: Sequence[BenchmarkResult]) -> tuple[NodeComputer, ..
     """
     found: dict[str, list[Computer]] = {}
     for result in results:
-        for trial in result.status.trials:
+        for trial in result.recorded.trials:
             if trial.server is not None and trial.server.computer is not None:
                 found.setdefault(result.spec.server.node, []).append(trial.server.computer)
             if trial.client.computer is not None and len(result.spec.clients) < 2:  # noqa: PLR2004 (a pair)

@@ -13,16 +13,8 @@ from typing import Final
 from tierbench.api.contract import Computer, Outcome
 from tierbench.api.measurements import Failure
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import (
-    BenchmarkReference,
-    BenchmarkResult,
-    Counts,
-    NodeFacts,
-    ResultPhase,
-    ResultSpec,
-    ResultStatus,
-    Statistic,
-)
+from tierbench.api.record import BenchmarkReference, RecordStatus
+from tierbench.api.result import BenchmarkResult, Counts, NodeFacts, ResultPhase, ResultSpec, ResultStatus, Statistic
 from tierbench.kinds.registry import BENCHMARKS, kind_of
 from tierbench.results.aggregate import display, summarize
 from tierbench.results.export import DEVIATION, FORMULA, TRIALS
@@ -255,14 +247,16 @@ def _check_same_case(row: _Row, group: Sequence[_Row]) -> None:
 def _result(rows: Sequence[_Row], case: int, origin: str) -> BenchmarkResult:
     """Returns the result of a case. `case` is its number within the run, if the table has no column for it."""
     spec = _spec(rows, case)
-    status = _status_of_trials(spec, rows) if rows[0].trial else _status_of_mean(spec, rows[0])
+    record = _record(rows) if rows[0].trial else RecordStatus()
+    status = _status_of_trials(spec, record, rows) if rows[0].trial else _status_of_mean(spec, rows[0])
     prefix = BENCHMARKS[spec.benchmark.kind].PREFIX
     metadata = {
         "name": f"{prefix}-{spec.benchmark.name}-r{spec.run}-c{spec.case:03d}",
         "namespace": rows[0].texts.get("namespace"),
         "uid": origin,
     }
-    return BenchmarkResult.model_validate({"metadata": metadata, "spec": spec, "status": status})
+    result = BenchmarkResult.model_validate({"metadata": metadata, "spec": spec, "status": status})
+    return result.with_record(record)
 
 
 def _spec(rows: Sequence[_Row], case: int) -> ResultSpec:
@@ -283,9 +277,12 @@ def _spec(rows: Sequence[_Row], case: int) -> ResultSpec:
     )
 
 
-def _status_of_trials(spec: ResultSpec, rows: Sequence[_Row]) -> ResultStatus:
-    trials = sorted(map(_trial, rows), key=lambda trial: (not trial.warmup, trial.trial))
-    status = summarize(spec, ResultStatus(trials=tuple(trials)))
+def _record(rows: Sequence[_Row]) -> RecordStatus:
+    return RecordStatus(trials=tuple(sorted(map(_trial, rows), key=lambda trial: (not trial.warmup, trial.trial))))
+
+
+def _status_of_trials(spec: ResultSpec, record: RecordStatus, rows: Sequence[_Row]) -> ResultStatus:
+    status = summarize(spec, record)
     if status.counts.completed:
         return status.model_copy(update={"phase": ResultPhase.MEASURED})
     reason = next((row.failure for row in rows if row.failure), "NoTrial")
@@ -317,16 +314,16 @@ def _status_of_mean(spec: ResultSpec, row: _Row) -> ResultStatus:
         statistics=statistics,
         facts=(MEAN_OF_TRIALS if all(one.count for one in statistics.values()) else BARE_MEAN,),
     )
-    return status.model_copy(update={"display": display(spec, status, "").model_copy(update={"p99": ""})})
+    return status.model_copy(update={"display": display(spec, status, "")})
 
 
 def _mean_statistic(mean: float, deviation: float | None, trials: int) -> Statistic:
     """Returns the statistic of a published mean.
 
-    A bare mean counts no trials, so nothing is concluded from it. The mean replaces the percentiles, which are not
-    known and which nothing reads.
+    A bare mean counts no trials, so nothing is concluded from it. The mean replaces the median, which is
+    not known.
     """
     if deviation is None or trials < _FEWEST_FOR_INTERVAL:
-        return statistic(Summary(0, mean, deviation, mean, mean, mean, mean, mean, None, None))
+        return statistic(Summary(0, mean, deviation, mean, None, None))
     low, high = mean_interval(mean, deviation / sqrt(trials), trials - 1)
-    return statistic(Summary(trials, mean, deviation, mean, mean, mean, mean, mean, low, high))
+    return statistic(Summary(trials, mean, deviation, mean, low, high))

@@ -3,20 +3,21 @@
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from math import fsum
+from math import ceil, floor, fsum
 from typing import Final
 
 from pydantic import Field
 
 from tierbench.api.contract import Histogram, Outcome
-from tierbench.api.result import BenchmarkResult, Note, ResultPhase, ResultTrial, Spread, Statistic
+from tierbench.api.record import ResultTrial, Spread
+from tierbench.api.result import BenchmarkResult, Note, Percentile, ResultPhase, Statistic
 from tierbench.kinds.registry import BenchmarkKind, kind_of
-from tierbench.results.client_output import merge_distributions
 from tierbench.stats.distributions import (
     Quantile,
     Summary,
     bucket_quantiles,
     histogram_quantile,
+    quantile_error,
     sample_quantile,
     summarize,
     summarize_ratio,
@@ -27,6 +28,7 @@ RETRIES: Final = "retriesPerTrialPartsPerMillion"
 """The quantity under which results keep retries: as a whole number of retries per trial it would mostly be 0."""
 TIMED_OUT: Final = "TimedOut"
 """The reason of a case or trial that took too long and was stopped."""
+PERCENTILES: Final = {"P50": 0.5, "P90": 0.9, "P99": 0.99}
 _OVERALL: Final = "overall"
 _PUBLISHED_MEAN: Final = "PublishedMean"
 MEAN_OF_TRIALS: Final = Note(reason=_PUBLISHED_MEAN, message="A published mean: its single trials are not known.")
@@ -100,6 +102,18 @@ def _first(wanted: Sequence[str], there: Container[str]) -> str:
     return next((name for name in wanted if name in there), wanted[0])
 
 
+def compared_quantities(kind: str) -> frozenset[str]:
+    """Returns the quantities of a kind by which advice can compare classes."""
+    return _compared_quantities(kind_of(kind))
+
+
+@cache
+def _compared_quantities(kind: BenchmarkKind) -> frozenset[str]:
+    measures = kind.measures
+    percentiles = (percentile_name(time, which) for time in measures.time for which in PERCENTILES)
+    return frozenset({*measures.main, *measures.time, measures.rate, measures.byte_rate, RETRIES, *percentiles})
+
+
 def rate_quantity(kind: str) -> str:
     """Returns the rate that a kind shows first. More is better."""
     return kind_of(kind).measures.rate
@@ -120,11 +134,7 @@ def statistic(summary: Summary) -> Statistic:
         count=summary.count,
         mean=round(summary.mean),
         standard_deviation=_rounded(summary.deviation),
-        minimum=round(summary.minimum),
-        maximum=round(summary.maximum),
         p50=round(summary.p50),
-        p90=round(summary.p90),
-        p99=round(summary.p99),
         confidence_low=_rounded(summary.low),
         confidence_high=_rounded(summary.high),
     )
@@ -171,28 +181,33 @@ def spread_of(observations: Histogram | None) -> Spread | None:
     return Spread(mean=round(observations.sum_nanoseconds / observations.count), p50=p50, p90=p90, p99=p99)
 
 
-def percentile_over(results: Iterable[BenchmarkResult], quantity: str, share: float) -> Quantile | None:
-    """Returns the quantile `share` of a time over everything that the results measured; None if that is nothing.
+def percentile_name(quantity: str, which: str) -> str:
+    """Returns the name of a percentile of a quantity, such as durationP99Nanoseconds."""
+    return quantity.replace("Nanoseconds", f"{which}Nanoseconds")
 
-    The quantile is over operations (messages, echo requests) if trials have many, else over trials. The operations of
-    one trial are alike, so the interval also contains that of the mean of the trials' own quantiles. It does not hold
-    for nodes that were not measured.
+
+def describe_percentile(
+    operations: Histogram | None, trials: Sequence[float], share: float, of_trials: Sequence[float]
+) -> Percentile | None:
+    """Returns the quantile `share` of a time over everything that was measured; None if that is nothing.
+
+    The quantile is over operations (messages, echo requests) if trials have many, else over trials, which are in
+    ascending order. The operations of one trial are alike, so the interval also contains that of the mean of the
+    trials' own quantiles `of_trials`.
     """
-    every = list(results)
-    if not every:
+    if operations is not None:
+        found = _widened(histogram_quantile(operations, share), of_trials)
+    elif trials:
+        found = sample_quantile(trials, share)
+    else:
         return None
-    kind, trials = (
-        every[0].spec.benchmark.kind,
-        [trial for result in every for trial in good_trials(result.status.trials)],
+    return Percentile(
+        count=found.count,
+        value=round(found.value),
+        confidence_low=None if found.low is None else floor(found.low),
+        confidence_high=None if found.high is None else ceil(found.high),
+        standard_error=_rounded(quantile_error(trials, share)) if operations is None else None,
     )
-    name = kind_of(kind).measures.distributions.get(quantity)
-    merged = merge_distributions(result.status.distributions for result in every)
-    found: Histogram | None = None if name is None else getattr(merged, name)
-    if found is not None and found.count:
-        of_trials = quantity.replace("Nanoseconds", f"P{100 * share:.0f}Nanoseconds")
-        return _widened(histogram_quantile(found, share), quantity_values(kind, trials, of_trials))
-    values = sorted(quantity_values(kind, trials, quantity))
-    return sample_quantile(values, share) if values else None
 
 
 def _widened(found: Quantile, of_trials: Sequence[float]) -> Quantile:
@@ -205,6 +220,26 @@ def _widened(found: Quantile, of_trials: Sequence[float]) -> Quantile:
     return replace(found, low=low, high=high)
 
 
+def percentile_over(results: Iterable[BenchmarkResult], which: str) -> Percentile | None:
+    """Returns a percentile of the time over everything that the results measured; None if that is nothing.
+
+    The percentile of a whole lies between those of its parts. So of several results, the interval contains the
+    intervals of all, and the value is their mean. The interval does not hold for nodes that were not measured.
+    """
+    found = [one for result in results if (one := result.status.percentiles.get(which)) is not None]
+    if not found:
+        return None
+    count = sum(one.count for one in found)
+    lows = [one.confidence_low for one in found if one.confidence_low is not None]
+    highs = [one.confidence_high for one in found if one.confidence_high is not None]
+    return Percentile(
+        count=count,
+        value=round(sum(one.value * one.count for one in found) / count),
+        confidence_low=min(lows) if len(lows) == len(found) else None,
+        confidence_high=max(highs) if len(highs) == len(found) else None,
+    )
+
+
 def is_censored(result: BenchmarkResult) -> bool:
     """Whether trials were stopped because they took too long.
 
@@ -214,10 +249,7 @@ def is_censored(result: BenchmarkResult) -> bool:
     status = result.status
     missing = status.missing.reason if status.missing is not None else ""
     ended = status.reason if status.phase is ResultPhase.FAILED else missing
-    trials = counted_trials(status.trials) if status.counts.failed else ()
-    return ended == TIMED_OUT or any(
-        trial.failure is not None and trial.failure.reason == TIMED_OUT for trial in trials
-    )
+    return ended == TIMED_OUT or status.counts.timed_out > 0
 
 
 def is_published_mean(result: BenchmarkResult) -> bool:

@@ -44,11 +44,7 @@ class Summary:
     count: int
     mean: float
     deviation: float | None
-    minimum: float
-    maximum: float
     p50: float
-    p90: float
-    p99: float
     low: float | None
     high: float | None
 
@@ -65,8 +61,7 @@ def summarize(values: Sequence[float]) -> Summary:
     count, mean = len(ordered), fmean(ordered)
     deviation = stdev(ordered) if count > 1 else None
     low, high = (None, None) if deviation is None else mean_interval(mean, deviation / math.sqrt(count), count - 1)
-    p50, p90, p99 = (percentile(ordered, share) for share in (0.5, 0.9, 0.99))
-    return Summary(count, mean, deviation, ordered[0], ordered[-1], p50, p90, p99, low, high)
+    return Summary(count, mean, deviation, percentile(ordered, 0.5), low, high)
 
 
 def summarize_trimmed(values: Sequence[float], lowest: int, highest: int) -> Summary:
@@ -94,7 +89,7 @@ def summarize_ratio(rates: Sequence[float], times: Sequence[float]) -> Summary:
     """Returns the summary of a ratio of sums: the sum of rate × time by the sum of times.
 
     `rates` and `times` have the same length. The deviation and the interval are those of the linearised values, whose
-    mean is the ratio (delta method). Minimum, maximum and percentiles are those of the rates.
+    mean is the ratio (delta method). The median is that of the rates.
 
     Source: Cochran, Sampling Techniques, 1977, section 2.11.
     """
@@ -178,6 +173,11 @@ def upper_bound(index: int) -> float:
     return math.ldexp(2 ** (part / BUCKETS_PER_DOUBLING), whole)
 
 
+def exponent_of(nanoseconds: float) -> int:
+    """Returns the smallest e with a time of at most 2^e seconds, to a billionth of it."""
+    return math.ceil(math.log2(max(nanoseconds, 1) / 1e9) - _ROUNDING)
+
+
 def merge_buckets(histograms: Iterable[Buckets]) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Returns the indexes and the counts of the histogram of all observations."""
     merged: Counter[int] = Counter()
@@ -208,15 +208,6 @@ def bucket_quantiles(buckets: Buckets, shares: Iterable[float]) -> list[float]:
     up_to = list(accumulate(buckets.counts))
     ranks = (max(1, math.ceil(share * buckets.count - _ROUNDING)) for share in shares)
     return [upper_bound(buckets.indexes[bisect_left(up_to, rank)]) for rank in ranks]
-
-
-def count_up_to(buckets: Buckets, bound: float) -> int:
-    """Returns the number of observations in buckets that end at or below `bound`.
-
-    The number is exact if `bound` is the upper bound of a bucket.
-    """
-    limit = math.floor(math.log2(bound) * BUCKETS_PER_DOUBLING + _ROUNDING)
-    return sum(count for index, count in zip(buckets.indexes, buckets.counts, strict=True) if index <= limit)
 
 
 @dataclass(frozen=True)

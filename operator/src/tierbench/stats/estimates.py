@@ -264,9 +264,13 @@ def dispersion(counts: Sequence[float]) -> float:
     This is Pearson's chi-squared divided by its degrees of freedom.
     """
     mean = fsum(counts) / len(counts) if counts else 0.0
-    if len(counts) < _FEWEST_FOR_DISPERSION or not mean:
-        return 1.0
-    return max(1.0, fsum((count - mean) ** 2 for count in counts) / mean / (len(counts) - 1))
+    squares = fsum((count - mean) ** 2 for count in counts)
+    return dispersion_of(len(counts), mean, sqrt(squares / max(1, len(counts) - 1)))
+
+
+def dispersion_of(count: int, mean: float, deviation: float) -> float:
+    """Returns the dispersion of `count` counts with this mean and standard deviation."""
+    return max(1.0, deviation**2 / mean) if count >= _FEWEST_FOR_DISPERSION and mean else 1.0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kinds.broker.trials import ACKNOWLEDGEMENTS, line, measured, spec
+from tests.unit.kinds.broker.trials import ACKNOWLEDGEMENTS, line, measured, recorded, spec
 from tierbench.advice.selection import quantity_of
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import Objective, ObjectiveType
@@ -75,14 +75,14 @@ def test_an_advice_on_time_reads_the_acknowledgement() -> None:
 
 
 def test_a_report_shows_a_dash() -> None:
-    shown = cells(measured(alone(1)).trials[0])
+    shown = cells(recorded(alone(1)).recorded.trials[0])
     assert (shown["Round trip"], shown["Received"], shown["Lost"]) == (DASH, DASH, DASH)
     assert shown["Acknowledged after"] == "200 µs"
 
 
 def test_the_form_of_perftool_has_no_reader() -> None:
-    status = measured(alone(1), alone(2))
-    (first, _) = map(json.loads, perftool_json([result(status)]).splitlines())
+    found = recorded(alone(1), alone(2))
+    (first, _) = map(json.loads, perftool_json([found]).splitlines())
     assert list(first) == ["writer"]
-    both = csv.DictReader(io.StringIO(perftool_tsv([result(status), result(measured(line(1)))])), delimiter="\t")
+    both = csv.DictReader(io.StringIO(perftool_tsv([found, recorded(line(1))])), delimiter="\t")
     assert [row["reader_msg_count_total"] for row in both] == ["", "", "1000"]

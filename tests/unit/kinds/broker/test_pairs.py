@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.kinds.broker.trials import line, measured
+from tests.unit.kinds.broker.trials import line, measured, recorded
 from tierbench.api.contract import PairShares, TrialLine
 from tierbench.kinds.broker.measures import pair_rates
 from tierbench.results.client_output import PartOutput, merge_parts
@@ -25,17 +25,17 @@ def test_pairs_of_several_parts_are_in_the_order_of_the_parts() -> None:
 
 def test_pairs_add_up_over_good_trials() -> None:
     failed = shared(3, (9, 9), (9, 9), outcome="Failed")
-    status = measured(shared(1, (10, 10), (20, 10)), shared(2, (30, 10), (60, 30)), failed, pairs="2")
-    assert status.pair_shares == PairShares(received=(40, 80), nanoseconds=(20 * 10**6, 40 * 10**6))
-    assert pair_rates(status.pair_shares) == (2000, 2000)
+    record = recorded(shared(1, (10, 10), (20, 10)), shared(2, (30, 10), (60, 30)), failed, pairs="2").recorded
+    assert record.pair_shares == PairShares(received=(40, 80), nanoseconds=(20 * 10**6, 40 * 10**6))
+    assert pair_rates(record.pair_shares) == (2000, 2000)
 
 
 def test_the_size_of_pairs_does_not_grow_with_the_trials() -> None:
     """256 pairs are the most, and 35 trials."""
     trials = [shared(number, *[(10**6, 10**8)] * 256) for number in range(1, 36)]
-    status = measured(*trials, pairs="256").to_json()
-    assert len(str(status["pairShares"])) < 8 * 1024
-    assert not any("pairShares" in trial for trial in status["trials"])
+    record = recorded(*trials, pairs="256").recorded.to_json()
+    assert len(str(record["pairShares"])) < 8 * 1024
+    assert not any("pairShares" in trial for trial in record["trials"])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.unit.kinds.broker.trials import line, measured, spec
+from tests.unit.kinds.broker.trials import line, recorded
 from tests.unit.report import papers
 from tests.unit.report.test_page import page
 from tests.unit.report.test_run_figures import figures_of
@@ -23,7 +23,7 @@ def shared(case: int, broker: str, pairs: int) -> BenchmarkResult:
     """Pair 1 receives 100 messages a second, pair 2 has 110, and so on."""
     result = papers.brokered(case, 1e6, broker=broker, payloadSize="1Ki", pairs=str(pairs))
     shares = PairShares(received=tuple(1000 + 100 * pair for pair in range(pairs)), nanoseconds=(10**10,) * pairs)
-    return result.model_copy(update={"status": result.status.model_copy(update={"pair_shares": shares})})
+    return result.with_record(result.recorded.model_copy(update={"pair_shares": shares}))
 
 
 def figures(*pairs: int, brokers: tuple[str, ...] = ("kafka", "mosquitto")) -> tuple[Figure, ...]:
@@ -87,9 +87,7 @@ FIELDS = [
 
 @pytest.fixture
 def result() -> BenchmarkResult:
-    status = measured(line(1), line(2, nanoseconds=2 * 10**9, received=990, lost=10, receivedBytes=1_013_760))
-    body = {"metadata": {"name": "bb-demo-r1-c001"}, "spec": spec(2).to_json(), "status": status.to_json()}
-    return BenchmarkResult.model_validate(body)
+    return recorded(line(1), line(2, nanoseconds=2 * 10**9, received=990, lost=10, receivedBytes=1_013_760))
 
 
 def test_a_json_object_a_trial(result: BenchmarkResult) -> None:

@@ -7,7 +7,8 @@ from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
-from tierbench.api.result import ResultSpec, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
 
 ACKNOWLEDGEMENTS = (100_000, 300_000)
@@ -54,7 +55,18 @@ def line(number: int, *, nanoseconds: int = 10**9, cpu: int = 10**7, limit: int 
     return TrialLine.model_validate(body)
 
 
+def recorded(*lines: TrialLine, **levels: str) -> BenchmarkResult:
+    """The result that these lines make, with its record."""
+    wanted = spec(len(lines), **levels)
+    record = add_trials(wanted, RecordStatus(), lines, 1)
+    body = {
+        "metadata": {"name": "bb-demo-r1-c001", "namespace": "default"},
+        "spec": wanted,
+        "status": conclude(wanted, record, NOW, None),
+    }
+    return BenchmarkResult.model_validate(body).with_record(record)
+
+
 def measured(*lines: TrialLine, **levels: str) -> ResultStatus:
     """The result that these lines make."""
-    wanted = spec(len(lines), **levels)
-    return conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
+    return recorded(*lines, **levels).status

@@ -7,7 +7,8 @@ from typing import ClassVar, Final
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
 from tierbench.api.contract import Outcome
 from tierbench.api.model import Kind
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.network.spec import NetworkSpec
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report

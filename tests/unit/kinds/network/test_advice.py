@@ -10,7 +10,8 @@ from tests.unit.kinds.network.trials import flow, line, spec
 from tierbench.advice.advise import advise
 from tierbench.api.contract import TrialLine
 from tierbench.api.placement_advice import PlacementAdviceSpec
-from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult
 from tierbench.results.aggregate import add_trials, conclude
 
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
@@ -32,10 +33,11 @@ def result(server: str, node: str, case: int, megabits: float, milliseconds: lis
     body = spec(10).to_json()
     wanted = spec(10).model_validate(body | {"case": case, "server": {"nodeClass": server, "node": node}})
     lines = [echoed(number, megabits + case / 10, milliseconds) for number in range(1, 11)]
-    status = conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
+    record = add_trials(wanted, RecordStatus(), lines, 1)
+    status = conclude(wanted, record, NOW, None)
     return BenchmarkResult.model_validate(
         {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
-    )
+    ).with_record(record)
 
 
 RESULTS = [

@@ -7,7 +7,7 @@ from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.metrics.test_metrics import one, samples
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
-from tierbench.api.result import ResultStatus
+from tierbench.api.record import RecordStatus
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.results import result_samples
 from tierbench.results.aggregate import add_trials, conclude
@@ -22,7 +22,7 @@ def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
     parts = [PartOutput(lines) for lines in zip(*trials, strict=True)]
     nodes = NODES if len(parts) > 1 else ()
     wanted = spec(len(trials), TRIM, **levels).model_copy(update={"clients": nodes})
-    status = conclude(wanted, add_trials(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    status = conclude(wanted, add_trials(wanted, RecordStatus(), merge_parts(parts), 1), NOW, None)
     name = "-".join(levels.values()).lower()
     return {"metadata": {"name": name, "namespace": "ns"}, "spec": wanted.to_json(), "status": status.to_json()}
 

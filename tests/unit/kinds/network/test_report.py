@@ -9,7 +9,8 @@ from tests.unit.kinds.network.trials import flow, line, spec
 from tests.unit.results.trials import NOW
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.contract import TrialLine
-from tierbench.api.result import BenchmarkResult, ResultStatus
+from tierbench.api.record import RecordStatus
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.network.report import at_once, client_answers
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import PartOutput, merge_parts
@@ -27,10 +28,11 @@ def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **leve
     body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
     wanted = spec().model_validate(body)
     parts = [PartOutput(tuple(trial(number, rate, len(clients)) for number in (1, 2, 3))) for rate in rates]
-    status = conclude(wanted, add_trials(wanted, ResultStatus(), merge_parts(parts), 1), NOW, None)
+    record = add_trials(wanted, RecordStatus(), merge_parts(parts), 1)
+    status = conclude(wanted, record, NOW, None)
     return BenchmarkResult.model_validate(
         {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
-    )
+    ).with_record(record)
 
 
 def trial(number: int, rate: float, clients: int) -> TrialLine:

@@ -10,6 +10,7 @@ from tests.histograms import histogram_of
 from tests.unit.domain.world import trial_line
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
+from tierbench.api.record import RecordStatus
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.results.aggregate import add_trials, conclude
 
@@ -93,4 +94,4 @@ def traced(number: int, *traces: dict[str, Any]) -> TrialLine:
 def measured(*lines: TrialLine, trim: Mapping[str, int | str] | None = None, **levels: str) -> ResultStatus:
     """The result that these lines make."""
     wanted = spec(len(lines), trim, **levels)
-    return conclude(wanted, add_trials(wanted, ResultStatus(), lines, 1), NOW, None)
+    return conclude(wanted, add_trials(wanted, RecordStatus(), lines, 1), NOW, None)

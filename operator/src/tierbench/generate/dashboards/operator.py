@@ -45,7 +45,7 @@ def _work() -> Panels:
         number("Queue", "What waits? Benchmarks that need nodes that another one holds.", "short", _QUEUE, _INSTANCE),
         over_time(
             "Stored",
-            "Is there room? Storage of results and traces in etcd, and its limit. At the limit, no run starts until "
+            "Is there room? Storage of results and records in etcd, and its limit. At the limit, no run starts until "
             "results are deleted.",
             "bytes",
             query(f"tierbench_stored_bytes{{{_MINE}}}", _INSTANCE),

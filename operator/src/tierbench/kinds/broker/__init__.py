@@ -29,9 +29,10 @@ KIND: Final = BenchmarkKind(
         condense=measures.condense,
         accumulate=measures.accumulate,
         counts=measures.counts,
+        totals=measures.totals,
         bits_per_second=measures.bits_per_second,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add, metrics.HISTOGRAMS),
     report=Report(
         report.cells,
         losses=report.losses,

@@ -4,9 +4,12 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any, Final
 
+from pydantic.alias_generators import to_camel
+
 from tierbench.api.contract import Outcome, PairShares, ServerSample, TrialLine
 from tierbench.api.measurements import Exchange, ExchangeErrors
-from tierbench.api.result import MessageCounts, Note, ResultSpec, ResultStatus, ResultTrial, Spread
+from tierbench.api.record import RecordStatus, ResultTrial, Spread
+from tierbench.api.result import MessageCounts, Note, ResultSpec
 from tierbench.results.quantities import spread_of
 from tierbench.stats.distributions import jain_index, parts_per_million, ratio
 
@@ -58,6 +61,9 @@ EVERYTHING: Final = ResultTrial(
 SATURATED_SHARE: Final = 0.8
 _KAFKAS_OWN: Final = "codec"  # a factor of Kafka only
 NODE_SATURATED_PARTS_PER_MILLION: Final = 950_000
+_TOTALS: Final = (
+    "sent", "received", "compress_nanoseconds", "encrypt_nanoseconds", "decrypt_nanoseconds", "decompress_nanoseconds",
+)  # fmt: skip
 
 
 def quantities(trial: ResultTrial) -> dict[str, float | None]:
@@ -278,9 +284,20 @@ def pair_rates(shares: PairShares) -> tuple[float, ...]:
     return tuple(1e9 * received / nanoseconds if nanoseconds else 0.0 for received, nanoseconds in each)
 
 
-def accumulate(status: ResultStatus, line: TrialLine) -> dict[str, Any]:
+def totals(_: ResultSpec, record: RecordStatus) -> dict[str, int]:
+    """Returns the messages and the times of compression, encryption and acknowledgements, without zeros."""
+    good = (trial.exchange for trial in record.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED)
+    exchanges = [exchange for exchange in good if exchange is not None]
+    sums = {to_camel(name): sum(getattr(one, name) or 0 for one in exchanges) for name in _TOTALS}
+    acknowledged = record.distributions.acknowledge
+    if acknowledged is not None:
+        sums |= {"acknowledgements": acknowledged.count, "acknowledgeNanoseconds": acknowledged.sum_nanoseconds}
+    return {name: total for name, total in sums.items() if total}
+
+
+def accumulate(record: RecordStatus, line: TrialLine) -> dict[str, Any]:
     """Returns the pairs of all good trials so far and of one more."""
-    return {"pair_shares": add_pair_shares(status.pair_shares, line.pair_shares)}
+    return {"pair_shares": add_pair_shares(record.pair_shares, line.pair_shares)}
 
 
 def add_pair_shares(first: PairShares | None, second: PairShares | None) -> PairShares | None:

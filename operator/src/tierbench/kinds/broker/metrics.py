@@ -1,13 +1,10 @@
 """The Prometheus metrics of a BrokerBenchmark."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Final
 
-from tierbench.api.contract import Outcome
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
-from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = (
     "broker",
@@ -37,6 +34,8 @@ PARAMETERS: Final = (
     "connections",
     "subscribers",
 )
+
+HISTOGRAMS: Final = ("roundTripNanoseconds",)
 
 PREFIX: Final = "tierbench_broker"
 _gauge: Final = gauges(PREFIX)
@@ -119,16 +118,12 @@ ERRORS: Final = _gauge("errors", "Errors of publishers and subscribers in all co
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only brokers have."""
-    status = result.status
-    round_trips = status.distributions.round_trip
-    if round_trips is not None:
-        up_to = partial(count_up_to, round_trips)
-        samples.add_histogram(ROUND_TRIP, up_to, round_trips.count, round_trips.sum_nanoseconds)
-    acknowledged = status.distributions.acknowledge
-    if acknowledged is not None and acknowledged.count:
-        samples.add(ACKNOWLEDGE, acknowledged.sum_nanoseconds / acknowledged.count / 1e9)
+    status, totals = result.status, result.status.totals
+    samples.add_histogram(ROUND_TRIP, status.histograms.get("roundTripNanoseconds"))
+    samples.add(ACKNOWLEDGE, _seconds_each(totals, "acknowledgeNanoseconds", "acknowledgements"))
     samples.add_means(MEANS, status.statistics)
-    _codecs(samples, status.trials)
+    for name, (family, counted) in _CODECS.items():
+        samples.add(family, _seconds_each(totals, f"{name}Nanoseconds", counted))
     messages = status.counts.messages
     if messages is not None:
         for name, family in _COUNTS.items():
@@ -137,11 +132,7 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     samples.add(ERRORS, status.counts.errors)
 
 
-def _codecs(samples: Samples, trials: Sequence[ResultTrial]) -> None:
-    """Adds the time per message of compression and encryption, over all good trials, because trials have sums."""
-    good = [trial.exchange for trial in trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
-    exchanges = [exchange for exchange in good if exchange is not None]
-    for name, (family, counted) in _CODECS.items():
-        messages = sum(getattr(exchange, counted) for exchange in exchanges)
-        nanoseconds = sum(getattr(exchange, f"{name}_nanoseconds") for exchange in exchanges)
-        samples.add(family, nanoseconds / messages / 1e9 if messages else None)
+def _seconds_each(totals: Mapping[str, int], nanoseconds: str, counted: str) -> float | None:
+    """Returns the mean time in seconds, or None if nothing was counted."""
+    count = totals.get(counted, 0)
+    return totals.get(nanoseconds, 0) / count / 1e9 if count else None

@@ -14,7 +14,8 @@ from tierbench.advice.tables import Cell, Table
 from tierbench.api.contract import PairShares
 from tierbench.api.measurements import Exchange
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import BenchmarkResult, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.measures import add_pair_shares, pair_rates
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
@@ -92,7 +93,7 @@ def _pair_figures(prefix: str, panel: Panel) -> Iterator[Figure]:
 
 def _rates(cell: Cell) -> Sequence[float]:
     none: PairShares | None = None
-    shares = reduce(add_pair_shares, (result.status.pair_shares for result in cell.results), none)
+    shares = reduce(add_pair_shares, (result.recorded.pair_shares for result in cell.results), none)
     return () if shares is None else pair_rates(shares)
 
 
@@ -234,7 +235,7 @@ def _records(results: Iterable[BenchmarkResult]) -> Iterator[dict[str, dict[str,
         if "payloadSize" not in result.spec.levels:
             continue
         size = parse_size(result.spec.levels["payloadSize"])
-        for trial in result.status.trials:
+        for trial in result.recorded.trials:
             if trial.exchange is not None and not trial.warmup:
                 yield dict(_sides(trial, size, trial.exchange))
 

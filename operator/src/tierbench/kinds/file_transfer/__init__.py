@@ -21,11 +21,12 @@ KIND: Final = BenchmarkKind(
         facts=measures.facts,
         invalid=measures.invalid,
         counts=measures.counts,
+        totals=measures.totals,
         derived=measures.derived,
         bits_per_second=measures.bits_per_second,
         bytes_served=measures.bytes_served,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add, metrics.HISTOGRAMS),
     report=Report(
         report.cells,
         retries=report.retries,

@@ -7,7 +7,8 @@ from typing import Any, Final
 from tierbench.api.contract import Outcome, ServerSample
 from tierbench.api.measurements import Transfer
 from tierbench.api.quantity import parse_size
-from tierbench.api.result import Note, ResultSpec, ResultTrial
+from tierbench.api.record import RecordStatus, ResultTrial
+from tierbench.api.result import Note, ResultSpec
 from tierbench.stats.distributions import parts_per_million, ratio
 
 MAIN: Final = ("durationNanoseconds",)
@@ -161,6 +162,14 @@ def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:
         "retry_causes": {cause: number for cause, number in sorted(causes.items()) if number},
         "errors": sum(one.errors for one in transfers),
     }
+
+
+def totals(spec: ResultSpec, record: RecordStatus) -> dict[str, int]:
+    """Returns the number and the time of trials that waited for the disk. They are absent if no trial reports it."""
+    good = [trial for trial in record.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
+    reported = [(trial, bound) for trial in good if (bound := io_bound(spec, trial)) is not None]
+    waited = [trial.duration_nanoseconds for trial, bound in reported if bound]
+    return {"ioBoundTrials": len(waited), "ioBoundNanoseconds": sum(waited)} if reported else {}
 
 
 def derived(values: Mapping[str, float], levels: Mapping[str, str]) -> Mapping[str, float]:

@@ -1,17 +1,14 @@
 """The Prometheus metrics of a FileTransferBenchmark."""
 
-from bisect import bisect_right
-from functools import partial
-from statistics import fmean
 from typing import Final
 
-from tierbench.api.contract import Outcome
-from tierbench.api.result import BenchmarkResult, ResultTrial, Statistic
-from tierbench.kinds.file_transfer.measures import io_bound
+from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
 
 FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
 PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
+
+HISTOGRAMS: Final = ("durationNanoseconds",)
 
 PREFIX: Final = "tierbench_file_transfer"
 _gauge: Final = gauges(PREFIX)
@@ -52,28 +49,17 @@ IO_BOUND_MEAN: Final = _gauge(
 
 def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only file transfers have."""
-    good = [trial for trial in result.status.trials if not trial.warmup and trial.outcome is Outcome.COMPLETED]
-    counts, statistics = result.status.counts, result.status.statistics
+    counts, statistics, totals = result.status.counts, result.status.statistics, result.status.totals
     samples.add_means(MEANS, statistics)
-    if "durationNanoseconds" in statistics:
-        _durations(samples, statistics["durationNanoseconds"], [trial.duration_nanoseconds for trial in good])
+    duration = statistics.get("durationNanoseconds")
+    if duration is not None and duration.standard_deviation is not None:
+        samples.add(DURATION_STDDEV, duration.standard_deviation / 1e9)
+    samples.add_histogram(DURATION, result.status.histograms.get("durationNanoseconds"))
     for name, family in _COUNTS.items():
         samples.add(family, getattr(counts, name))
     for cause, number in counts.retry_causes.items():
         samples.add(RETRIES_BY_CAUSE, number, {"cause": cause})
-    _io_bound(samples, result, good)
-
-
-def _durations(samples: Samples, duration: Statistic, nanoseconds: list[int]) -> None:
-    spread = duration.standard_deviation
-    samples.add(DURATION_STDDEV, None if spread is None else spread / 1e9)
-    ordered = sorted(nanoseconds)
-    samples.add_histogram(DURATION, partial(bisect_right, ordered), len(ordered), sum(ordered))
-
-
-def _io_bound(samples: Samples, result: BenchmarkResult, good: list[ResultTrial]) -> None:
-    """Adds nothing if no trial reports its disk, because missing evidence is not 0 trials."""
-    reported = [(trial, bound) for trial in good if (bound := io_bound(result.spec, trial)) is not None]
-    seconds = [trial.duration_nanoseconds / 1e9 for trial, bound in reported if bound]
-    samples.add(IO_BOUND_TRIALS, len(seconds) if reported else None)
-    samples.add(IO_BOUND_MEAN, fmean(seconds) if seconds else None)
+    # Missing evidence is not 0 trials.
+    trials = totals.get("ioBoundTrials")
+    samples.add(IO_BOUND_TRIALS, trials)
+    samples.add(IO_BOUND_MEAN, totals["ioBoundNanoseconds"] / trials / 1e9 if trials else None)

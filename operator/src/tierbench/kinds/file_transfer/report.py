@@ -2,7 +2,7 @@
 
 from tierbench.api.contract import ServerSample
 from tierbench.api.measurements import Transfer
-from tierbench.api.result import ResultTrial
+from tierbench.api.record import ResultTrial
 from tierbench.results.units import DASH, humanize, show
 
 

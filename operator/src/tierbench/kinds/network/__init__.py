@@ -24,9 +24,8 @@ KIND: Final = BenchmarkKind(
         merge=measures.merge,
         condense=measures.condense,
         is_client_rate=measures.is_client_rate,
-        has_traces=measures.has_traces,
     ),
-    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add),
+    metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add, metrics.HISTOGRAMS),
     report=Report(
         report.cells,
         answers=report.client_answers,

@@ -9,7 +9,8 @@ from typing import Final
 
 from tierbench.api.contract import Outcome, ServerSample, Trace, TrialLine
 from tierbench.api.measurements import ClientShare, Echoes, Failure, Flow, Network, TcpActivity
-from tierbench.api.result import BenchmarkResult, Note, ResultSpec, ResultTrial, Spread
+from tierbench.api.record import ResultTrial, Spread
+from tierbench.api.result import Note, ResultSpec
 from tierbench.results.quantities import spread_of
 from tierbench.results.units import show
 from tierbench.stats.distributions import jain_index, parts_per_million
@@ -188,11 +189,6 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         )
         notes.append(Note(reason="NotSimultaneous", message=message))
     return notes
-
-
-def has_traces(result: BenchmarkResult) -> bool:
-    """Returns whether TCP was sampled in a trial."""
-    return any(flow.tcp is not None for trial in result.status.trials for flow in _flows(trial))
 
 
 def _flows(trial: ResultTrial) -> list[Flow]:

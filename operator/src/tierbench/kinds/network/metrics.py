@@ -1,11 +1,9 @@
 """The Prometheus metrics of a NetworkBenchmark."""
 
-from functools import partial
 from typing import Final
 
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
-from tierbench.stats.distributions import count_up_to
 
 FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
 PARAMETERS: Final = (
@@ -16,6 +14,8 @@ PARAMETERS: Final = (
     "pingSize",
     "simultaneousClients",
 )
+
+HISTOGRAMS: Final = ("pingNanoseconds",)
 
 PREFIX: Final = "tierbench_network"
 _gauge: Final = gauges(PREFIX)
@@ -75,9 +75,7 @@ MEANS: Final = {
 def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only networks have."""
     status = result.status
-    echoes = status.distributions.ping
-    if echoes is not None:
-        samples.add_histogram(PING, partial(count_up_to, echoes), echoes.count, echoes.sum_nanoseconds)
+    samples.add_histogram(PING, status.histograms.get("pingNanoseconds"))
     samples.add_means(MEANS, status.statistics)
     samples.add_means(UNTRIMMED, status.untrimmed)
     for number, node in enumerate(result.spec.clients, start=1):

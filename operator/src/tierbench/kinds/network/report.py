@@ -6,7 +6,8 @@ from math import hypot
 from typing import Final
 
 from tierbench.advice.tables import Cell, RunResults, estimate, result_estimate
-from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase, ResultTrial
+from tierbench.api.record import ResultTrial
+from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase
 from tierbench.kinds.network.measures import RATE
 from tierbench.kinds.network.spec import TOGETHER, Together
 from tierbench.report import charts

@@ -219,7 +219,7 @@ class NetworkSpec(BenchmarkSpec):
         ge=0,
         le=60000,
         description="For TCP: time between samples of the sender's connections (congestion window, round trip, "
-        "congestion state and others). The samples are in a BenchmarkTrace. 0 for none.",
+        "congestion state and others). The samples are in the BenchmarkRecord. 0 for none.",
     )
     trim: Trim = Field(default=Trim(), description="Trials to leave out of the statistics, by throughput.")
     access: Access = Field(default=Access.POD_IP, description="Network path from client to server.")
