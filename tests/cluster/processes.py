@@ -64,6 +64,14 @@ class Process:
             return ""
 
     @property
+    def program(self) -> bytes:
+        """What distinguishes the programs that a process executes, one after another; empty if there is no process."""
+        try:
+            return Path(f"/proc/{self.pid}/auxv").read_bytes()
+        except OSError:
+            return b""
+
+    @property
     def command(self) -> list[str]:
         try:
             return Path(f"/proc/{self.pid}/cmdline").read_text().split("\0")[:-1]

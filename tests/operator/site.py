@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.request import urlopen
 
+from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import ANSWER_SECONDS, Kubectl, wait_for
 from tests.e2e.operator_release import Release
@@ -66,6 +67,10 @@ class Site(ABC):
     @abstractmethod
     def pids(self, pod: str) -> list[int]:
         """Returns the pids on this machine of the operator's processes in a pod."""
+
+    def programs(self, pod: str) -> frozenset[bytes]:
+        """Returns the programs that these processes execute."""
+        return frozenset(Process(pid).program for pid in self.pids(pod))
 
     @abstractmethod
     def kill(self, pod: str | None = None) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cluster.processes import Process
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
@@ -61,19 +60,19 @@ def test_standby_takes_over_when_the_leader_is_terminated(site: Site, kubectl: K
 
 
 def test_paused_leader_and_partitioned_leader_write_nothing_later(site: Site, kubectl: Kubectl) -> None:
-    """Another operator leads meanwhile. Each former leader ends when it notices, and its requests never arrive."""
+    """Another operator leads meanwhile. Each former leader starts again when it notices. Its requests never arrive."""
     release, running = site.release, Running(kubectl)
 
     def replace_leader_twice() -> None:
         first = release.leader
-        leaders = [Process(pid) for pid in site.pids(first)]
+        programs = site.programs(first)
         with site.stopped(first):
             second = wait_for_another(release, first)
-        wait_for("the first has ended", lambda: not any(leader.alive for leader in leaders))
-        leaders = [Process(pid) for pid in site.pids(second)]
+        wait_for("the first starts again", lambda: programs.isdisjoint(site.programs(first)))
+        programs = site.programs(second)
         with site.cut_off(second):
             wait_for_another(release, second)
-            wait_for("the second has ended", lambda: not any(leader.alive for leader in leaders))
+            wait_for("the second starts again", lambda: programs.isdisjoint(site.programs(second)))
 
     site.strike(running, BODY, replace_leader_twice, trial=2)
     assert_every_trial_once(running, 5)

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.processes import Process
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
@@ -93,17 +92,19 @@ def test_edited_record_of_a_running_case_is_written_again(site: Site, kubectl: K
 
 @pytest.mark.timing
 def test_outage_of_the_api_server_beyond_the_lease_loses_nothing(site: Site, kubectl: Kubectl) -> None:
-    running, leaders = Running(kubectl), [Process(pid) for pid in site.pids(site.release.pod)]
+    running, pod = Running(kubectl), site.release.pod
+    processes, programs = site.pids(pod), site.programs(pod)
 
     def lose_api_server() -> None:
         with site.without_api_server():
-            wait_for("the operator has ended", lambda: not any(leader.alive for leader in leaders))
+            wait_for("the operator starts again", lambda: programs.isdisjoint(site.programs(pod)))
 
     site.strike(running, file_transfer(fileSizes=["64Mi"], repetitions=4), lose_api_server)
     assert_every_trial_once(running, 4)
     kubectl.apply(file_transfer("afterwards"))
     Running(kubectl, "afterwards").wait_for_phase("Complete", seconds=240)
     assert_nothing_left(running)
+    assert site.pids(pod) == processes, "its container was restarted"
 
 
 @pytest.mark.timing

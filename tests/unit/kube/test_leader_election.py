@@ -1,6 +1,8 @@
 """Pods of one release, and operators of two releases that watch the same namespaces."""
 
 import asyncio
+import subprocess
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -289,3 +291,20 @@ async def test_a_pod_that_does_not_lead_writes_nothing() -> None:
     for write in writes:
         await write()
     assert [request.method for request in api.writes] == ["POST", "PUT", "PATCH", "PATCH", "DELETE"]
+
+
+def test_a_deposed_leader_starts_again_in_its_process_without_its_threads() -> None:
+    """A process that ended would be a crash to Kubernetes."""
+    program = """
+import os, sys, threading, time
+from tierbench.kube.leader_election import start_again
+print(os.getpid(), threading.active_count(), flush=True)
+if "AGAIN" in os.environ:
+    sys.exit(7)
+os.environ["AGAIN"] = "1"
+threading.Thread(target=lambda: time.sleep(60)).start()
+threading.Thread(target=start_again).start()
+"""
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    first, again = ended.stdout.splitlines()
+    assert (again, first.split()[1], ended.returncode) == (first, "1", 7), ended.stderr

@@ -25,7 +25,7 @@ from tierbench.kube.authorization import may_get
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
 from tierbench.kube.connect import connect
 from tierbench.kube.informer import Informer, ListObserver, run_informer
-from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, end_process
+from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, start_again
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
 
@@ -34,8 +34,8 @@ _RETRY_SECONDS: Final = 2.0
 _logger = logging.getLogger(__name__)
 
 
-async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = end_process) -> None:
-    """Runs the operator until SIGTERM or SIGINT. `on_stopped_leading` has to end the process."""
+async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = start_again) -> None:
+    """Runs the operator until SIGTERM or SIGINT. `on_stopped_leading` does not return."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
