@@ -1,14 +1,25 @@
 """Objects of other owners, with labels or names of a benchmark, are neither used nor changed."""
 
+from typing import Any
+
 import pytest
 
 from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, foreign, labels
 from tests.unit.domain.world import trial_line
 from tierbench.api.result import RESULTS
+from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.domain.decision import DeleteJob, DeleteServer
 from tierbench.kube.client import ConflictError
 from tierbench.kube.meta import CONFIG_MAPS, PODS, SECRETS, SERVICES
-from tierbench.workloads.workload import LABEL_ATTEMPT, LABEL_CASE, LABEL_PART, LABEL_PASS
+from tierbench.workloads.workload import (
+    LABEL_ATTEMPT,
+    LABEL_CASE,
+    LABEL_PART,
+    LABEL_PASS,
+    LABEL_ROLE,
+    LABEL_RUN,
+    LABEL_SLOT,
+)
 
 
 @pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])
@@ -23,6 +34,41 @@ async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role:
     (message,) = demo.messages("ForeignObject")
     assert "Pod forged" in message
     assert "forged" in demo.api.names("pods")
+
+
+@pytest.mark.parametrize("kind", ["ReplicaSet", "StrimziPodSet", "Kafka"])
+@pytest.mark.parametrize("is_deleted", [False, True])
+async def test_pods_of_any_deployment_are_not_those_of_strimzi(demo: Demo, kind: str, *, is_deleted: bool) -> None:
+    """They had the labels, and an owner of such a kind: no run began, and no deletion ended."""
+    pod = foreign("forged", "strimzi", **{"strimzi.io/cluster": "forged"})
+    pod["metadata"]["ownerReferences"] = [{"kind": kind, "name": "forged", "uid": "forged", "controller": True}]
+    demo.api.put(PODS, pod)
+    if is_deleted:
+        await demo.clean_up()
+        return
+    await demo.until_measured(trial_line(1, nanoseconds=7))
+    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    assert "Pod forged" in demo.messages("ForeignObject")[0]
+
+
+def test_pods_of_strimzi_are_those_of_the_benchmarks_kafka_and_outlive_it() -> None:
+    owner = OWNER
+    reference = {"kind": owner.kind, "name": owner.name, "uid": owner.uid, "controller": True}
+    of_run = {**owner.selector, LABEL_RUN: "1", LABEL_SLOT: "1"}
+    head = {"labels": of_run, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    kafka = {"metadata": {**head, "name": "k", "uid": "k", "ownerReferences": [reference]}}
+
+    def pod(cluster: str) -> dict[str, Any]:
+        labels = {**of_run, LABEL_ROLE: "strimzi", "strimzi.io/cluster": cluster}
+        owners = [{"kind": "StrimziPodSet", "name": cluster, "uid": cluster, "controller": True}]
+        metadata = {**head, "name": f"{cluster}-n-0", "uid": f"pod-{cluster}", "labels": labels}
+        return {"metadata": {**metadata, "ownerReferences": owners}, "spec": {"containers": []}, "status": {}}
+
+    pods, manager = [pod("k"), pod("other")], ControllerRefManager(owner)
+    found = manager.claim({"Kafka": [kafka], "Pod": pods})
+    assert ([one.name for one in found.pods], found.unowned) == (["k-n-0"], ("Pod other-n-0",))
+    found = manager.claim({"Pod": pods})
+    assert [one.name for one in found.pods] == ["k-n-0"], "it is gone later than its Kafka"
 
 
 async def test_cleanup_deletes_nothing_because_of_a_forged_service(demo: Demo) -> None:

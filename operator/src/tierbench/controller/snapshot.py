@@ -20,7 +20,7 @@ from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.controller.context import Context
 from tierbench.domain.decision import ClusterState, FailedRequest
 from tierbench.domain.results import ResultMetadata
-from tierbench.domain.servers import known_apis, owner_kinds_of
+from tierbench.domain.servers import api_of_pods, known_apis
 from tierbench.domain.views import (
     PARSE_ERRORS,
     JobView,
@@ -70,11 +70,12 @@ class Children:
 
 
 class ControllerRefManager:
-    """Claims the objects of one benchmark. It remembers claimed Jobs, because their pods outlive them."""
+    """Claims the objects of one benchmark. It remembers what it has claimed, because pods outlive their owners."""
 
     def __init__(self, owner: Owner) -> None:
         self._owner = owner
         self._jobs: set[str] = set()
+        self._provider_pods: set[str] = set()
         self._results: dict[str, tuple[Raw, BenchmarkResult]] = {}
 
     def claim(self, listed: Mapping[str, Iterable[Raw]], known_results: Iterable[ResultMetadata] = ()) -> Children:
@@ -82,7 +83,11 @@ class ControllerRefManager:
 
         `listed` has objects with the labels of the benchmark, by kind. `known_results` refer to it by name.
         """
-        claim = _Claim(self._owner, self._jobs)
+        claim = _Claim(self._owner, self._jobs, self._provider_pods)
+        provider_objects = {
+            api.group: tuple(item for kind in api.kinds for item in claim.views(kind, listed, partial(api.view, kind)))
+            for api in known_apis()
+        }
         jobs = claim.views("Job", listed, job_view)
         self._jobs |= {claim.uids["Job", job.name] for job in jobs}
         pods = claim.views("Pod", listed, pod_view)
@@ -90,10 +95,6 @@ class ControllerRefManager:
         results = claim.views(_RESULT, listed, self._parse_result)
         self._results = {result.metadata.uid: self._results[result.metadata.uid] for result in results}
         owned_results = claim.results(known_results)
-        provider_objects = {
-            api.group: tuple(item for kind in api.kinds for item in claim.views(kind, listed, partial(api.view, kind)))
-            for api in known_apis()
-        }
         return Children(
             pods=pods,
             jobs=jobs,
@@ -120,6 +121,7 @@ class ControllerRefManager:
 class _Claim:
     owner: Owner
     jobs: set[str]
+    provider_pods: set[str]
     previous_uids: set[str] = field(default_factory=set)
     uids: dict[tuple[str, str], str] = field(default_factory=dict)
     unowned: list[str] = field(default_factory=list)
@@ -163,15 +165,24 @@ class _Claim:
         owners = raw["metadata"].get("ownerReferences", ())
         controller: Raw = next((item for item in owners if item.get("controller")), {})
         uid = controller.get("uid")
-        # The pods of other operators have the labels that a benchmark asks for, and owners of those operators' kinds.
-        owner_kinds = owner_kinds_of(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
-        if owner_kinds is not None:
-            owned = any(item["kind"] in owner_kinds for item in owners)
+        api = api_of_pods(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
+        if api is not None:
+            owned = self._is_of_provider(api, raw["metadata"])
         else:
             owned = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
         if not owned and kind != _RESULT and not self._is_of_previous(raw, controller):
             self.unowned.append(f"{kind} {raw['metadata']['name']}")
         return owned
+
+    def _is_of_provider(self, api: ProviderApi, metadata: Raw) -> bool:
+        """Whether a pod belongs to an object that the benchmark owns, or did so when it was claimed first.
+
+        Anyone can create pods with the labels and the kind of owner of another operator's pods.
+        """
+        name = metadata["labels"].get(api.pod_label)
+        if any((kind, name) in self.uids for kind in api.kinds):
+            self.provider_pods.add(metadata["uid"])
+        return metadata["uid"] in self.provider_pods
 
     def _is_of_previous(self, raw: Raw, controller: Raw) -> bool:
         """Whether an object belongs to a deleted benchmark of the same name. Garbage collection will delete it."""

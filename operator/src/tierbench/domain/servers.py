@@ -196,9 +196,9 @@ def known_apis() -> tuple[ProviderApi, ...]:
     return tuple(provider.api for provider in _all() if provider.api is not None)
 
 
-def owner_kinds_of(role: str | None) -> frozenset[str] | None:
-    """Returns the kinds that own pods of this role, if another operator creates such pods."""
-    return next((api.owner_kinds for api in known_apis() if api.role == role), None)
+def api_of_pods(role: str | None) -> ProviderApi | None:
+    """Returns the API of the operator that creates pods of this role, if another operator creates them."""
+    return next((api for api in known_apis() if api.role == role), None)
 
 
 def apis(server_placements: Iterable[ServerPlacement]) -> tuple[ProviderApi, ...]:

@@ -358,11 +358,11 @@ class ProviderState:
 @dataclass(frozen=True)
 class ProviderApi:
     """The API of another operator. The first served one of `versions` is used. Its pods have the label value `role`,
-    and owners of `owner_kinds`. `view` parses an object of a kind."""
+    and `pod_label` names the object that they belong to. `view` parses an object of a kind."""
 
     group: str
     versions: tuple[str, ...]
     kinds: tuple[str, ...]
     role: str
-    owner_kinds: frozenset[str]
+    pod_label: str
     view: Callable[[str, Raw], ProviderObject]

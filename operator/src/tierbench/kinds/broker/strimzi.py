@@ -34,7 +34,7 @@ ARCHITECTURES: Final = frozenset({"amd64", "arm64", "ppc64le", "s390x"})
 
 _PLAIN: Final = "plain"
 _TLS: Final = "tls"
-_CLUSTER: Final = "strimzi.io/cluster"
+CLUSTER: Final = "strimzi.io/cluster"
 _PORTS: Final = {_PLAIN: 9092, _TLS: 9093}
 _LISTENER_TYPES: Final = {Access.POD_IP: "internal", Access.CLUSTER_IP: "cluster-ip", Access.NODE_PORT: "nodeport"}
 _SCRAM: Final = "scram-sha-512"
@@ -152,7 +152,7 @@ def _object(
     if kind == "Kafka":
         metadata["annotations"] = _KRAFT
     else:
-        metadata["labels"][_CLUSTER] = names.kafka
+        metadata["labels"][CLUSTER] = names.kafka
     return {"apiVersion": instance.api_version, "kind": kind, "metadata": metadata, "spec": spec}
 
 

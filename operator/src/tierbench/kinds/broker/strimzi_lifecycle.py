@@ -20,7 +20,7 @@ from tierbench.domain.run import Run
 from tierbench.domain.servers import STANDALONE_PROVIDER, Provider
 from tierbench.domain.status import ConditionUpdate, build_status
 from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
-from tierbench.kinds.broker.strimzi import ARCHITECTURES, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
+from tierbench.kinds.broker.strimzi import ARCHITECTURES, CLUSTER, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.kube.meta import Raw, parse_time
 from tierbench.workloads.plan import Case
 from tierbench.workloads.workload import LABEL_RUN, LABEL_SLOT, RunningServer, ServerInstance, Workload
@@ -112,7 +112,7 @@ STRIMZI_API: Final = ProviderApi(
     versions=("v1", "v1beta2"),
     kinds=KINDS,
     role=ROLE,
-    owner_kinds=frozenset({"StrimziPodSet", "ReplicaSet", "Kafka"}),
+    pod_label=CLUSTER,
     view=strimzi_object,
 )
 
