@@ -24,7 +24,7 @@ NODES: Final = (2, 3, 5)
 
 
 def grid() -> Iterator[Point]:
-    """Nodes, trials, how far nodes differ, tails, levels and true differences."""
+    """Yields the grid: nodes, trials, deviations of nodes, tails, levels and true differences."""
     for nodes, trials, tau, heavy, levels, ratio in product(
         NODES, (5, 10, 30), TAUS, (False, True), (1, 7), (1.0, 1.05, 1.15)
     ):
@@ -34,7 +34,7 @@ def grid() -> Iterator[Point]:
 
 
 def beyond() -> dict[str, Point]:
-    """What the method was not tried on where it was published: unequal numbers, a third class, settings."""
+    """Returns points that the publication of the method does not have: unequal numbers, a third class, settings."""
     return {
         "unequal trials": Point((3, 3), (5, 30)),
         "unequal nodes": Point((5, 2), (10, 10)),
@@ -44,7 +44,7 @@ def beyond() -> dict[str, Point]:
 
 
 def one(name: str, value: float, low: float, high: float) -> dict[str, Any]:
-    """A figure and the ends between which it has to lie."""
+    """Returns a figure and its limits."""
     return {"name": name, "value": round(value, 4), "low": round(low, 4), "high": round(high, 4)}
 
 
@@ -63,12 +63,12 @@ def least(share: float, count: int, points: int = 1) -> float:
 
 
 def most(share: float, count: int, points: int = 1) -> float:
-    """What the highest of so many points may reach."""
+    """Returns the most that the highest of this many points may reach."""
     return 1 - least(1 - share, count, points)
 
 
 def alike(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
-    """Points that differ only in the true difference."""
+    """Returns groups of points that differ only in the true difference."""
     designs: dict[Point, list[Figures]] = {}
     for point, figures in found:
         designs.setdefault(replace(point, ratios=(1.0, 1.0)), []).append(figures)
@@ -76,7 +76,7 @@ def alike(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
 
 
 def summarise(found: Sequence[tuple[Point, Figures]]) -> Iterator[dict[str, Any]]:
-    """The figures of the grid against the targets."""
+    """Compares the figures of the grid with the targets."""
     designs = alike(found)
     repetitions = found[0][1].workload_coverage.of
     count = repetitions * len(found) // len(designs)
@@ -102,7 +102,7 @@ def _shares(designs: Sequence[Sequence[Figures]], name: str) -> list[float]:
 
 
 def special(repetitions: int) -> Iterator[dict[str, Any]]:
-    """One node, unequal numbers, three classes, drift, trials cut off, and what the model knows nothing of."""
+    """Yields figures outside the grid, such as one node, unequal numbers, three classes, and trials cut off."""
     alone = run(Point((1, 1), (10, 10)), repetitions, 1)
     yield one("coverage, one node, by the prior", alone.workload_coverage.share, least(0.93, repetitions), 1.0)
     for name, point in beyond().items():
@@ -121,7 +121,7 @@ def special(repetitions: int) -> Iterator[dict[str, Any]]:
 
 
 def edge(repetitions: int) -> Iterator[dict[str, Any]]:
-    """Where intervals hold the truth least often: in the grid, held to the target, and outside, to what is known."""
+    """Yields how often intervals contain the truth where they do so least often, in the grid and outside it."""
     for name, point, coverage, called in (
         ("heavy tails", Point(tau=0.10, heavy=True, levels=1), 0.90, 0.10),
         ("trials that differ by 10 %", Point(tau=0.10, levels=1, noise=0.10), 0.888, 0.112),
@@ -133,7 +133,7 @@ def edge(repetitions: int) -> Iterator[dict[str, Any]]:
 
 
 def cut_off(repetitions: int) -> Iterator[dict[str, Any]]:
-    """A class without its slow trials: as good as another it is not called worse, and better never."""
+    """Checks a class without its slow trials: it is never called better, and not called worse if it is as good."""
     for ratio in (1.0, 1.15):
         figures = run(Point(ratios=(1.0, ratio), cut_off=True), repetitions, 4)
         yield one(f"called better though cut off, at {ratio}", figures.right.share, 0.0, 0.0)
@@ -143,7 +143,7 @@ def cut_off(repetitions: int) -> Iterator[dict[str, Any]]:
 
 
 def unknown(repetitions: int) -> Iterator[dict[str, Any]]:
-    """What is no target: how much is lost where nodes differ by 10 %, in one class alone, or days change classes."""
+    """Yields figures without a target, where nodes differ by 10%, in one class only, or from day to day."""
     for nodes in (2, 5):
         far = run(Point((nodes, nodes), tau=0.10, ratios=(1.0, 1.15)), repetitions, 6)
         yield one(f"power, 15 %, nodes that differ by 10 %, {nodes} a class", far.right.share, 0.0, 1.0)
@@ -157,7 +157,7 @@ def unknown(repetitions: int) -> Iterator[dict[str, Any]]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the figures; 1 if one of them is outside."""
+    """Writes the figures. Returns 1 if one of them is outside its limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=100)
     repetitions = parser.parse_args(arguments).repetitions

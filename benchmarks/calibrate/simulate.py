@@ -48,11 +48,11 @@ class Point:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The classes: a, b, c."""
+        """Returns the names of the classes: a, b, c."""
         return tuple("abcdefgh"[: len(self.nodes)])
 
     def spread(self, level: int) -> float:
-        """How trials differ at a level."""
+        """Returns the deviation of trials at a level."""
         return _TRIAL_SDS[level % len(_TRIAL_SDS)] if self.levels > 1 else self.noise
 
 
@@ -101,7 +101,7 @@ def _drifted(point: Point, level: int, share: float) -> float:
 def contests(
     point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimate]]]
 ) -> tuple[Comparison, list[Comparison]]:
-    """Over the workload, each level counting equally, and at each level."""
+    """Returns the comparison over the workload, with equal weights of levels, and those at each level."""
     knowledge = PosteriorModel(QUANTITY, drawn)
     cut_off = {"a"} if point.cut_off else set()
     return (
@@ -118,7 +118,7 @@ def _contest(knowledge: PosteriorModel, names: Sequence[str], cut_off: set[str],
 
 @dataclass
 class Tally:
-    """How often something was so."""
+    """Counts how often something was true."""
 
     hits: int = 0
     of: int = 0
@@ -130,7 +130,7 @@ class Tally:
 
     @property
     def share(self) -> float:
-        """Of all."""
+        """Returns the share."""
         return self.hits / self.of if self.of else 0.0
 
 
@@ -151,7 +151,7 @@ class Figures:
 
 
 def run(point: Point, repetitions: int, seed: int) -> Figures:
-    """Simulates it; the first two classes are judged."""
+    """Simulates the point, and judges the first two classes."""
     random = Random(seed)
     found = Figures(*(Tally() for _ in range(7)))
     truth = log(point.ratios[0] / point.ratios[1])
@@ -172,12 +172,12 @@ def run(point: Point, repetitions: int, seed: int) -> Figures:
 
 
 def _between(contest: Comparison) -> Mixture:
-    """The logarithm of the ratio of the classes."""
+    """Returns the distribution of the logarithm of the ratio of the classes."""
     first, second = (contest.posteriors[name].class_log_cost for name in "ab")
     assert isinstance(first, Mixture) and isinstance(second, Mixture)
     return first.minus(second)
 
 
 def _holds(between: Mixture, truth: float) -> bool:
-    """Whether the 95 % interval holds the truth."""
+    """Returns whether the 95% interval contains the truth."""
     return TAIL <= between.cdf(truth) <= 1 - TAIL

@@ -9,7 +9,7 @@ from benchmarks.peers.measure import ROOT, Command, report
 
 
 def main() -> None:
-    """All comparisons."""
+    """Runs all comparisons."""
     with tempfile.TemporaryDirectory() as folder:
         client = Path(folder) / "tierbench-client"
         build: Command = [ROOT / "tools" / "go", "build", "-trimpath", "-ldflags=-s -w", "-o", client, "."]

@@ -1,4 +1,4 @@
-"""An advice over many results, against reading them."""
+"""Compares the time of an advice over many results with the time to read them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ TRIALS = 10
 
 
 def results() -> Iterator[BenchmarkResult]:
-    """As many cases as a benchmark of four classes with five nodes each would have: times grow with the size."""
+    """Yields the results of four classes with five nodes each. Times grow with the size."""
     random = Random(1)
     places = product(enumerate(CLASSES), range(NODES), SIZES, STATES, TLS)
     for case, ((speed, server), node, size, state, tls) in enumerate(places, start=1):
@@ -63,7 +63,7 @@ def _result(case: int, server: str, node: str, levels: dict[str, str], times: li
 
 
 def comparisons() -> list[Comparison]:
-    """A mean over a workload, throughput over all levels, and a median."""
+    """Measures a mean over a workload, throughput over all levels, and a median."""
     measured = list(results())
     assert len(measured) == RESULTS
     workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}

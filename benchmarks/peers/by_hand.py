@@ -1,4 +1,4 @@
-"""The pods and Jobs of a benchmark as started by hand: each as soon as the one before has done its work."""
+"""Starts the pods and Jobs of a benchmark by hand, each as soon as the previous one has done its work."""
 
 import time
 
@@ -25,7 +25,7 @@ _SECONDS = 60
 
 
 def run_by_hand(kubectl: Kubectl, spec: FileTransferSpec, nodes: dict[str, str]) -> float:
-    """Seconds from the first object created to the end of the last client; `nodes` by class, one each."""
+    """Returns the seconds from the first object to the end of the last client. `nodes` has one node per class."""
     workload = FileTransfer(Owner("FileTransferBenchmark", kubectl.namespace, "by-hand", ""), spec, _IMAGES)
     cases = plan(spec, workload.server_placements(), workload.factors)
     classes = {name: NodeClassSpec.model_validate(node_class(name, hw=name)["spec"]) for name in nodes}

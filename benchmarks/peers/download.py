@@ -1,4 +1,4 @@
-"""Downloads of 1 GiB from a local nginx, against curl."""
+"""Compares downloads of 1 GiB from a local nginx with curl."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ RUNS = 21
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate and CPU: plain, dropped in the kernel and copied as with TLS, and TLS 1.3."""
+    """Compares rate and CPU: plain, with content dropped in the kernel or copied, and with TLS 1.3."""
     with serving(client, GIB) as server:
         return [
             *_against_curl("HTTP", client, server.plain, "--tls=None", server.certificate, 1.6),
@@ -43,7 +43,7 @@ def _against_curl(
 
 
 def _check(usage: Usage) -> None:
-    """Refuses a run of ours that did not get all at once: the client ends well after failed trials too."""
+    """Rejects a run with a failed trial or a retry, because the client exits with 0 after these, too."""
     trial = json.loads(usage.printed.splitlines()[-1])
     if trial["outcome"] != "Completed" or trial["transfer"]["bytes"] != GIB or trial["transfer"]["retries"]:
         raise SystemExit(f"not a download to compare with: {usage.printed}")

@@ -1,4 +1,4 @@
-"""Records of 1 KiB through one local Kafka, produced and consumed in one process, against confluent-kafka."""
+"""Compares records of 1 KiB through one local Kafka, produced and consumed in one process, with confluent-kafka."""
 
 import sys
 from collections.abc import Callable
@@ -17,7 +17,7 @@ LEAST_RATE = 1.2
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
+    """Compares rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
     with broker() as address:
         fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0), RUNS)
     with broker() as address:  # the other is busy for a minute with removing what it had

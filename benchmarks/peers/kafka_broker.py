@@ -1,4 +1,4 @@
-"""A local Kafka with its defaults, and without accounts."""
+"""Starts a local Kafka with its defaults, and without accounts."""
 
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ MEMORY = Path("/dev/shm")
 
 @contextmanager
 def broker() -> Iterator[str]:
-    """HOST:PORT where it answers."""
+    """Yields the HOST:PORT of the broker."""
     if shutil.which("java") is None:
         raise SystemExit("bench: java is missing: apt-get install default-jre-headless")
     jars = ROOT / "build" / "kafka"

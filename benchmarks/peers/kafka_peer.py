@@ -23,7 +23,7 @@ NUMBER_BYTES = 8
 
 
 class Exchange:
-    """Messages to itself, and when each was sent and came back."""
+    """Sends messages to itself, and notes when each was sent and received."""
 
     def __init__(self, address: str, messages: int, window: int, rate: int) -> None:
         self.messages, self.window, self.rate = messages, window, rate
@@ -40,7 +40,7 @@ class Exchange:
         self.pool = [os.urandom(SIZE - NUMBER_BYTES) for _ in range(POOL)]
 
     def run(self) -> dict[str, float]:
-        """What was measured: rates by the second, times in nanoseconds."""
+        """Returns the measurements: rates per second, times in nanoseconds."""
         self._exchange_one()
         began, cpu = time.monotonic_ns(), _cpu_seconds()
         consuming = threading.Thread(target=self._consume)
@@ -58,7 +58,7 @@ class Exchange:
         }
 
     def _exchange_one(self) -> None:
-        """Connections stand, and the consumer waits at the broker."""
+        """Exchanges one message, so that connections are established and the consumer polls."""
         self.producer.produce(self.topic, b"warm")
         self.producer.flush()
         if self.consumer.poll(TIMEOUT_SECONDS) is None:

@@ -19,7 +19,7 @@ Command = Sequence[str | Path]
 
 @dataclass(frozen=True)
 class Usage:
-    """What one process took, in seconds, and what it printed."""
+    """The seconds that one process took, and its output."""
 
     wall: float
     cpu: float
@@ -28,7 +28,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Ours against a peer: medians, the median of the ratios pair by pair, and between what that is to lie."""
+    """A comparison with a peer: both medians, the median ratio of the pairs, and the limits of this ratio."""
 
     name: str
     unit: str
@@ -41,7 +41,7 @@ class Comparison:
 
     @property
     def kept(self) -> bool:
-        """Whether the ratio lies within its limits."""
+        """Returns whether the ratio is within its limits."""
         return (self.low is None or self.ratio >= self.low) and (self.high is None or self.ratio <= self.high)
 
 
@@ -53,12 +53,12 @@ def as_server(command: Command) -> Command:
 
 
 def as_client(command: Command) -> Command:
-    """On all other processors."""
+    """Returns a command that runs on all other processors."""
     return ["taskset", "--cpu-list", ",".join(map(str, _OTHERS or [_FIRST])), *command]
 
 
 def run(command: Command) -> Usage:
-    """Runs a process to its end, by the kernel's own account of it."""
+    """Runs a process to its end. Its times are those that the kernel accounts."""
     started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -71,14 +71,14 @@ def run(command: Command) -> Usage:
 
 
 def in_turn(ours: Command, peer: Command, runs: int = RUNS) -> list[tuple[Usage, Usage]]:
-    """One pair that does not count, then those that do."""
+    """Runs one pair that does not count, then those that do."""
     return [(run(ours), run(peer)) for _ in range(runs + 1)][1:]
 
 
 def compare(
     name: str, unit: str, peer_name: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Usage], float]
 ) -> Comparison:
-    """One quantity of all pairs."""
+    """Compares one quantity over all pairs."""
     ours, peer = ([value(pair[side]) for pair in pairs] for side in (0, 1))
     ratio = median(mine / theirs for mine, theirs in zip(ours, peer, strict=True))
     return Comparison(name, unit, median(ours), median(peer), peer_name, ratio)
@@ -87,13 +87,13 @@ def compare(
 def compare_tails(
     name: str, unit: str, peer_name: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Usage], float]
 ) -> Comparison:
-    """The same of a tail, of which one run tells little: the ratio is that of the medians over the runs."""
+    """Compares a tail. One run shows little of it, so the ratio is that of the medians over the runs."""
     found = compare(name, unit, peer_name, pairs, value)
     return replace(found, ratio=found.ours / found.peer)
 
 
 def limit(name: str, unit: str, ours: float, bound: float) -> Comparison:
-    """A quantity against its limit."""
+    """Compares a quantity with its limit."""
     return Comparison(name, unit, ours, bound, "limit", ours / bound, high=1.0)
 
 

@@ -1,4 +1,4 @@
-"""Messages of 1 KiB through one local Mosquitto, against a client in C on libmosquitto."""
+"""Compares messages of 1 KiB through one local Mosquitto with a client in C on libmosquitto."""
 
 import json
 import subprocess
@@ -27,7 +27,7 @@ DELIVERIES = ("AtMostOnce", "AtLeastOnce")  # QoS 0 and 1
 
 @dataclass(frozen=True)
 class Run:
-    """What one run says of itself."""
+    """The measurements that one run prints."""
 
     messages_per_second: float
     cpu_microseconds: float
@@ -36,7 +36,7 @@ class Run:
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate and CPU as fast as possible, and the round trip at a modest rate."""
+    """Compares rate and CPU as fast as possible, and the round trip at a modest rate."""
     with tempfile.TemporaryDirectory() as folder:
         peer = _build(Path(folder))
         with broker(apart=True) as port:
@@ -73,7 +73,7 @@ def _name(qos: int) -> str:
 
 
 def light(name: str, peer_name: str, pairs: list[tuple[Usage, Usage]]) -> list[Comparison]:
-    """Round trips and CPU at a modest rate."""
+    """Compares round trips and CPU at a modest rate."""
     p50 = compare(f"{name}, P50", "us", peer_name, pairs, lambda usage: of_usage(usage).p50_microseconds)
     p99 = compare_tails(f"{name}, P99", "us", peer_name, pairs, lambda usage: of_usage(usage).p99_microseconds)
     cpu = compare(f"{name}, CPU", "us/message", peer_name, pairs, lambda usage: of_usage(usage).cpu_microseconds)
@@ -95,7 +95,7 @@ def _compare(name: str, unit: str, pairs: list[tuple[Usage, Usage]], value: Call
 
 
 def of_usage(usage: Usage) -> Run:
-    """What a run printed as its last line: a trial of ours, or a peer's own."""
+    """Parses the last line that a run printed: a trial of the client, or the line of a peer."""
     record = json.loads(usage.printed.splitlines()[-1])
     if "record" in record:
         return _our_run(record)
@@ -104,7 +104,7 @@ def of_usage(usage: Usage) -> Run:
 
 
 def _our_run(trial: dict[str, Any]) -> Run:
-    """Of a run that delivered everything: the client ends well after failed trials too."""
+    """Returns the measurements of a run that delivered everything. The client exits with 0 after failed trials, too."""
     counts = trial["exchange"]
     if trial["outcome"] != "Completed" or counts["received"] != counts["sent"] or counts["duplicated"]:
         raise SystemExit(f"not an exchange to compare with: {trial}")

@@ -1,4 +1,4 @@
-"""TCP on loopback: what the client tells against iperf3 by itself, and what tracing costs."""
+"""Compares TCP on loopback with iperf3 without the client, and measures the cost of tracing."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ START_SECONDS = 5
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """Rate of the client and of iperf3, traced and not, and what the sampling takes of a core."""
+    """Compares the rates of the client and of iperf3, with and without traces, and the CPU of sampling."""
     with serving() as port:
         traced, untraced = (_ours(client, port, milliseconds) for milliseconds in (TRACE_MILLISECONDS, 0))
         plain: Command = f"iperf3 --client 127.0.0.1 --port {port} --time {SECONDS} --json".split()
@@ -36,7 +36,7 @@ def comparisons(client: Path) -> list[Comparison]:
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """An iperf3 server on loopback; its port."""
+    """Yields the port of an iperf3 server on loopback."""
     (port,) = free_ports(1)
     command = f"iperf3 --server --bind 127.0.0.1 --port {port}".split()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
@@ -65,7 +65,7 @@ def _ours(client: Path, port: int, milliseconds: int) -> Command:
 
 
 def _trial(usage: Usage) -> dict[str, Any]:
-    """A trial of ours; one that failed is nothing to compare with."""
+    """Returns a trial of the client. A failed one is an error."""
     trial: dict[str, Any] = json.loads(usage.printed.splitlines()[-1])
     if trial["outcome"] != "Completed":
         raise SystemExit(f"not a load to compare with: {usage.printed}")
@@ -79,6 +79,6 @@ def _gigabits(usage: Usage) -> float:
 
 
 def _own_cpu(usage: Usage) -> float:
-    """Cores of the client alone: what its process and iperf3 took, without iperf3."""
+    """Returns the cores that the client takes without iperf3."""
     iperf3 = float(_trial(usage)["client"]["cpuNanoseconds"]) / 1e9
     return (usage.cpu - iperf3) / SECONDS

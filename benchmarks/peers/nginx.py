@@ -1,4 +1,4 @@
-"""A local nginx that serves one file, plain and with TLS 1.3."""
+"""Starts a local nginx that serves one file, plain and with TLS 1.3."""
 
 import os
 import shutil
@@ -39,7 +39,7 @@ http {{
 
 @dataclass(frozen=True)
 class Server:
-    """Where the file is, and the certificate to trust."""
+    """The URLs of the file, and the certificate to trust."""
 
     plain: str
     secure: str

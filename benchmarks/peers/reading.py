@@ -1,4 +1,4 @@
-"""What `kubectl tierbench` makes of results, against what it does first: reading them."""
+"""Compares the time of commands of `kubectl tierbench` with the time to read the results."""
 
 import gc
 import json
@@ -15,7 +15,7 @@ from tierbench.cli.main import GARBAGE_THRESHOLD
 def against_reading(
     name: str, results: Sequence[BenchmarkResult], make: Callable[[], object], high: float
 ) -> Comparison:
-    """How long one takes, and the other; `high` is the largest ratio."""
+    """Compares two durations. `high` is the largest ratio."""
     documents = [json.dumps(result.to_json()) for result in results]
     with _collecting_seldom():
         pairs = [(_seconds(make), _seconds(lambda: _read(documents))) for _ in range(RUNS + 1)][1:]

@@ -1,4 +1,4 @@
-"""The report of many results of brokers: its time against reading them, its size against the project's own limit."""
+"""Measures the report of many results of brokers: time compared with reading them, and size with a limit."""
 
 from itertools import product
 from random import Random
@@ -22,7 +22,7 @@ LEVELS = {
 
 
 def results() -> list[BenchmarkResult]:
-    """Three classes, three sizes, and 144 combinations of the other levels; round trips grow with all of them."""
+    """Returns three classes, three sizes, and 144 combinations of other levels. Round trips grow with all of them."""
     random = Random(1)
     places = product(enumerate(CLASSES, start=1), enumerate(SIZES, start=1), product(*LEVELS.values()))
     found = []
@@ -33,7 +33,7 @@ def results() -> list[BenchmarkResult]:
 
 
 def comparisons() -> list[Comparison]:
-    """How long it takes, and how large it is."""
+    """Measures the time and the size of the report."""
     known = results()
     page = render(newest(runs(known)), {})
     name = f"report of {len(known)} results"

@@ -1,4 +1,4 @@
-"""/metrics over many results, in a process of its own: its time and its memory, against the project's own limits."""
+"""Compares time and memory of /metrics over many results, in a process of its own, with the project's limits."""
 
 import asyncio
 import urllib.request
@@ -20,7 +20,7 @@ SECONDS, MEGABYTES = 1, 250
 
 
 def comparisons() -> list[Comparison]:
-    """A scrape of all results, and what the process holds then."""
+    """Measures a scrape of all results, and the memory of the process."""
     (port,) = free_ports(1)
     here, there = get_context("spawn").Pipe()
     process = get_context("spawn").Process(target=_serve, args=(port, there), daemon=True)
@@ -49,7 +49,7 @@ def _resident_megabytes(pid: int | None) -> float:
 
 
 def _serve(port: int, ready: Connection) -> None:
-    """The operator's server, and the store behind it."""
+    """Runs the operator's HTTP server with a store of results."""
     store = ResultStore(result_samples)
     run = {"number": 1, "startTime": "2026-11-20T22:00:00Z", "completionTime": "2026-11-20T23:00:00Z"}
     benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}

@@ -1,4 +1,4 @@
-"""A local server that is compared with, or measured through: how its start is awaited."""
+"""Waits for the start of a local server."""
 
 import socket
 import subprocess

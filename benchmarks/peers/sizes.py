@@ -1,4 +1,4 @@
-"""Sizes of programs and images against their limits."""
+"""Compares sizes of programs and images with their limits."""
 
 import json
 import tarfile
@@ -12,7 +12,7 @@ LIMITS_MB = {"client": CLIENT_MB, "operator": 250}
 
 
 def comparisons(client: Path) -> list[Comparison]:
-    """The client program, and each image as it is unpacked on a node."""
+    """Measures the client program, and each image as it is unpacked on a node."""
     program = limit("client program", "MB", client.stat().st_size / 1e6, CLIENT_MB)
     images = [limit(f"{name} image", "MB", _unpacked(name) / 1e6, bound) for name, bound in LIMITS_MB.items()]
     return [program, *images]
@@ -27,7 +27,7 @@ def _unpacked(image: str) -> int:
 
 
 def _content(archive: tarfile.TarFile, document: dict[str, Any]) -> int:
-    """Bytes of all files in an OCI manifest's layers; of an index, those of its largest platform."""
+    """Returns the bytes of all files in the layers of an OCI manifest. An index has those of its largest platform."""
     if "manifests" in document:
         inner = [json.loads(_read(archive, _blob(entry))) for entry in document["manifests"]]
         return max(_content(archive, one) for one in inner)

@@ -1,4 +1,4 @@
-"""Pods of a namespace as they change, each change with the time at which it was seen."""
+"""Watches the pods of a namespace, and notes when each change was seen."""
 
 import json
 import subprocess
@@ -16,13 +16,13 @@ Pod = dict[str, Any]
 
 @dataclass
 class Watch:
-    """What was seen so far."""
+    """The changes that were seen so far."""
 
     seen: list[tuple[float, Pod]] = field(default_factory=list)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
     def read(self, process: "subprocess.Popen[str]") -> None:
-        """Reads until the watch ends: an event a line."""
+        """Reads one event per line until the watch ends."""
         assert process.stdout is not None
         for line in process.stdout:
             with self.changed:
@@ -30,7 +30,7 @@ class Watch:
                 self.changed.notify_all()
 
     def first(self, what: Callable[[Pod], bool], seconds: float = 0) -> float:
-        """When a pod was first seen of which this is true; waits for it."""
+        """Waits for a pod for which the condition is true, and returns when it was first seen."""
 
         def found() -> float | None:
             return next((at for at, pod in self.seen if what(pod)), None)
@@ -58,10 +58,10 @@ def watching(kubectl: Kubectl) -> Iterator[Watch]:
 
 
 def succeeded(pod: Pod) -> bool:
-    """Whether it has ended well."""
+    """Returns whether the pod has succeeded."""
     return bool(pod["status"].get("phase") == "Succeeded")
 
 
 def ready(pod: Pod) -> bool:
-    """Whether it answers."""
+    """Returns whether the pod is ready."""
     return any(item["type"] == "Ready" and item["status"] == "True" for item in pod["status"].get("conditions", ()))

@@ -13,7 +13,7 @@ from benchmarks.scale.site import site
 
 
 def main() -> int:
-    """All scenarios, or those that are named."""
+    """Runs all scenarios, or those that are named."""
     parser = argparse.ArgumentParser(prog="python3 -m benchmarks.scale", description=__doc__)
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"of {', '.join(SCENARIOS)}; all by default")
     parser.add_argument("--memory", default="", help="another limit of the operator's memory than the chart's, as 2Gi")

@@ -29,7 +29,7 @@ class Request:
 
     @property
     def of_own_lease(self) -> bool:
-        """Whether it is about who runs the benchmarks."""
+        """Returns whether it is about the Lease of the leader."""
         return self.resource == "leases" and (self.name.startswith(_OWN_LEASE) or _CLAIMS in self.what[1])
 
     def __str__(self) -> str:
@@ -37,14 +37,14 @@ class Request:
 
 
 class Audit:
-    """Reads the log of the API server, from one call to the next."""
+    """Reads what was added to the log of the API server since the last call."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
         self._read = 0
 
     def new_requests(self) -> list[Request]:
-        """All requests that have been added since."""
+        """Returns all requests that were added since the last call."""
         with self._log.open("rb") as file:
             file.seek(self._read)
             *lines, _ = file.read().split(b"\n")
@@ -53,7 +53,7 @@ class Audit:
 
 
 def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
-    """Each once: a stream has an event when it begins, and others when they end."""
+    """Yields each request once. A stream has one event when it begins and others when it ends."""
     for event in events:
         target = event.get("objectRef", {})
         resource = "/".join(filter(None, (target.get("resource"), target.get("subresource"))))

@@ -1,4 +1,4 @@
-"""Benchmarks that have ended, written as the operator writes them, from what was really measured."""
+"""Writes ended benchmarks as the operator writes them, from recorded runs."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ BROKERS: Final = BrokerBenchmark.KIND.resource
 
 
 async def complete(site: Site, names: Sequence[str], cases: int = 1, **spec: Any) -> list[Object]:
-    """FileTransferBenchmarks that a run has ended of. No operator may run meanwhile, or it would run them."""
+    """Creates FileTransferBenchmarks with an ended run. No operator may run meanwhile, because it would run them."""
     template = recorded("files").benchmark
     made: list[Object] = []
 
@@ -35,7 +35,7 @@ async def complete(site: Site, names: Sequence[str], cases: int = 1, **spec: Any
 
 
 async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float) -> float:
-    """Waits until it holds, and says how long that took. Raises TimeoutError."""
+    """Waits for a condition, and returns the seconds. Raises TimeoutError."""
     began = time.monotonic()
     while not await condition():
         if time.monotonic() > began + seconds:

@@ -1,4 +1,4 @@
-"""Simulated nodes, and the classes that they are of."""
+"""Creates simulated nodes and their classes."""
 
 import asyncio
 import itertools
@@ -20,13 +20,13 @@ _DOWN_SECONDS: Final = 5.0
 
 
 def names(node_class: str, number: int) -> list[str]:
-    """Those of the nodes of a class."""
+    """Returns the names of the nodes of a class."""
     return [f"{SIMULATED}{node_class}-{index}" for index in range(number)]
 
 
 @asynccontextmanager
 async def simulated(kube: Kube, kubectl: Kubectl, classes: dict[str, int]) -> AsyncIterator[None]:
-    """So many nodes of each class are Ready while the context lasts."""
+    """Keeps this many nodes of each class Ready until the context ends."""
     nodes = [(one, name) for one, number in classes.items() for name in names(one, number)]
     try:
         await all_of(kube.create(NODES, None, _node(name, one)) for one, name in nodes)
@@ -57,7 +57,7 @@ async def _ready(kube: Kube, number: int) -> None:
 
 
 async def flap(kube: Kube, flapping: Sequence[str], period: float) -> None:
-    """Each of the nodes is down for a while once in a period, without end, one after the other."""
+    """Takes one node after the other down for a while, once per period, without end."""
     pause = period / len(flapping)
     async with asyncio.TaskGroup() as group:
         for name in itertools.cycle(flapping):
@@ -72,7 +72,7 @@ async def _flap(kube: Kube, name: str) -> None:
 
 
 async def _report(kube: Kube, name: str, *, ready: bool) -> None:
-    """As a kubelet that has just begun, or ended, to be unwell."""
+    """Sets the Ready condition of a node."""
     now = format_time(datetime.now(UTC))
     reason = "KubeletReady" if ready else "KubeletNotReady"
     condition = {"type": "Ready", "status": str(ready), "reason": reason, "lastHeartbeatTime": now}

@@ -1,4 +1,4 @@
-"""The operator's process, by the kernel's account of it."""
+"""Reads from the kernel what the operator's process uses."""
 
 import os
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ _PEAKS = {"memory": ("memory", "memory.max_usage_in_bytes"), "": ("", "memory.pe
 
 @dataclass(frozen=True)
 class Process:
-    """By its pid on this machine."""
+    """A process by its pid on this machine."""
 
     pid: int
 
     @property
     def cpu_seconds(self) -> float:
-        """User and system time so far."""
+        """Returns the user and system time so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     @property
     def peak_mebibytes(self) -> float | None:
-        """The most memory that it has held, since it began or the last `forget_peak`; None if it is gone."""
+        """Returns the peak of its memory since it began or since the last `forget_peak`, or None if it is gone."""
         try:
             lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         except OSError:
@@ -33,12 +33,12 @@ class Process:
         return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), None)
 
     def forget_peak(self) -> None:
-        """Begins to look for another peak."""
+        """Resets the peak."""
         Path(f"/proc/{self.pid}/clear_refs").write_text(_RESET_PEAK)
 
     @property
     def group_peak_mebibytes(self) -> float | None:
-        """The same of its container's memory cgroup, page cache included; None where the kernel does not tell."""
+        """Returns the peak of its container's cgroup with the page cache, or None if the kernel does not report it."""
         for line in Path(f"/proc/{self.pid}/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers in _PEAKS:

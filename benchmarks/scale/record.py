@@ -42,7 +42,7 @@ _BENCHMARKS = (
 
 
 def main() -> None:
-    """One run of each, or of those that are named."""
+    """Records one run of each benchmark, or of those that are named."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.load([images.build(name) for name in _IMAGES])
@@ -68,7 +68,7 @@ def main() -> None:
 
 
 def _clients(kubectl: Kubectl, watch: Watch, name: str) -> list[dict[str, Any]]:
-    """What each pod of the client printed, followed to its end, and what it left."""
+    """Follows the log of each pod of the client to its end, and keeps it with the termination message."""
     labels = {"tierbench.io/benchmark": name, "tierbench.io/role": "client"}
 
     def started() -> dict[str, Pod]:
@@ -86,7 +86,7 @@ def _clients(kubectl: Kubectl, watch: Watch, name: str) -> list[dict[str, Any]]:
 
 
 def _left(watch: Watch, name: str) -> str:
-    """Its termination message."""
+    """Returns the termination message of a pod."""
 
     def ended(pod: Pod) -> bool:
         return pod["metadata"]["name"] == name and succeeded(pod)

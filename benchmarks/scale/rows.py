@@ -1,4 +1,4 @@
-"""What is measured, against its limits."""
+"""Compares measurements with their limits."""
 
 import json
 import math
@@ -12,7 +12,7 @@ OUT = ROOT / "build" / "scale"
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity; `value` is None if it never came to be, `limit` None if it is only reported."""
+    """A quantity. `value` is None if it was not measured, `limit` is None if it is only reported."""
 
     name: str
     unit: str
@@ -21,12 +21,12 @@ class Row:
 
     @property
     def broken(self) -> bool:
-        """Whether it is beyond its limit."""
+        """Returns whether the value exceeds its limit."""
         return self.limit is not None and (self.value is None or math.isnan(self.value) or self.value > self.limit)
 
 
 def report(rows: Sequence[Row]) -> bool:
-    """Prints a table, and writes build/scale/results.json; whether every limit holds."""
+    """Prints a table, and writes build/scale/results.json. Returns whether every limit is kept."""
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "results.json").write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
     print(f"{'':64} {'value':>10} {'limit':>8}")

@@ -1,4 +1,4 @@
-"""Where it is measured: a cluster of its own with one real node, and the operator there as the chart ships it."""
+"""Creates a cluster with one real node, and installs the operator there with the chart."""
 
 import asyncio
 import os
@@ -42,12 +42,12 @@ class Site:
     audit: Audit
 
     def nodes(self, classes: dict[str, int]) -> AbstractAsyncContextManager[None]:
-        """So many simulated nodes of each class, while the context lasts."""
+        """Keeps this many simulated nodes of each class until the context ends."""
         return simulated(self.kube, self.kubectl, classes)
 
     @asynccontextmanager
     async def namespace(self, *others: str) -> AsyncIterator[None]:
-        """An empty one, for what is measured, and others."""
+        """Creates an empty namespace for the measurement, and others."""
         for name in (NAMESPACE, *others):
             await asyncio.to_thread(self.kubectl.inside(name).create_namespace)
         try:
@@ -64,11 +64,11 @@ class Site:
         await self.scale(1)
 
     async def scale(self, replicas: int) -> None:
-        """Waits until so many pods of the operator run, ready or not."""
+        """Waits until this many pods of the operator run, ready or not."""
         await asyncio.to_thread(self._scale, replicas)
 
     async def restart(self) -> Process:
-        """A new operator, ready."""
+        """Starts a new operator, and waits until it is ready."""
         await self.stop()
         await self.begin()
         if await self.seconds_to_ready() is None:
@@ -87,7 +87,7 @@ class Site:
         wait_for(f"{replicas} pods of the operator", reached, 60)
 
     async def seconds_to_ready(self) -> float | None:
-        """From the start of the operator's pod to its being Ready; None if it restarts before, or takes long."""
+        """Returns the seconds from the start of the operator's pod until it is Ready. None: it restarts or is slow."""
 
         def ready() -> dict[str, Any] | None:
             pod = self._pod()
@@ -112,7 +112,7 @@ class Site:
         return self.release.kubectl.get("pod", self.release.pod)
 
     async def process(self) -> Process:
-        """The operator's."""
+        """Returns the operator's process."""
 
         def found() -> list[int]:
             return pids(self.cluster, self.release.kubectl.namespace, self.release.pod, "tierbench-operator")
@@ -120,7 +120,7 @@ class Site:
         return Process((await asyncio.to_thread(wait_for, "the operator's process", found, 30))[-1])
 
     async def metric(self, name: str) -> float:
-        """A metric of the operator's own, of all labels together."""
+        """Returns a metric of the operator, summed over all labels."""
         text = await asyncio.to_thread(self.release.metrics)
         lines = (line.rpartition(" ") for line in text.splitlines() if line.startswith((f"{name} ", f"{name}{{")))
         return sum(float(value) for _, _, value in lines)
@@ -132,7 +132,7 @@ def _restarts(pod: Mapping[str, Any]) -> int:
 
 @asynccontextmanager
 async def site(memory: str = "") -> AsyncIterator[Site]:
-    """The cluster is made, and taken down after. `memory` is another limit of the operator's than the chart's."""
+    """Creates the cluster, and deletes it at the end. `memory` replaces the operator's limit of the chart."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench") + "-scale")
     try:
         await asyncio.to_thread(_up, cluster)
@@ -159,7 +159,7 @@ def _up(cluster: Cluster) -> None:
 
 
 def _start_kwok(cluster: Cluster) -> None:
-    """Next to the control plane, so that it ends with the cluster."""
+    """Starts kwok next to the control plane, so that it ends with the cluster."""
     plane = cluster.control_plane
     plane.machine.start(
         "kwok",

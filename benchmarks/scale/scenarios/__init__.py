@@ -1,4 +1,4 @@
-"""What is measured, a file a scenario."""
+"""The scenarios, one file each."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final

@@ -1,4 +1,4 @@
-"""Nodes that come and go, as on a bad network, among many that stay."""
+"""Measures the operator while some of many nodes come and go, as on a bad network."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ _SETTLE_SECONDS: Final = 20
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """A tenth of all nodes are NotReady for five seconds in each ten."""
+    """Keeps a tenth of all nodes NotReady for five of every ten seconds."""
     classes = {f"class-{number}": NODES for number in range(CLASSES)}
     flapping = [name for one in classes for name in names(one, FLAPPING)]
     async with site.namespace():

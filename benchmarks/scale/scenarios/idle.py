@@ -1,4 +1,4 @@
-"""An operator that has nothing to do asks for nothing."""
+"""Checks that an operator that has nothing to do sends no requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _SETTLE_SECONDS: Final = 30
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Benchmarks that are Complete, and two minutes."""
+    """Counts the requests of two minutes with complete benchmarks."""
     async with site.namespace():
         await site.stop()
         await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])

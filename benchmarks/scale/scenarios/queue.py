@@ -34,7 +34,7 @@ _IN_FLIGHT_SECONDS: Final = 0.5
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """While trials come now and then, while cases end one after the other, and while all go."""
+    """Measures while trials arrive slowly, while cases end quickly, and while all benchmarks are deleted."""
     async with site.nodes({"server": 1, "user": 1}), site.namespace(*OTHERS):
         process = await site.restart()
         site.kubelet.pace = QUIET_PACE
@@ -95,7 +95,7 @@ async def _quiet(site: Site) -> AsyncIterator[Row]:
 
 
 async def _gaps(site: Site) -> AsyncIterator[Row]:
-    """From the end of a client to the pod of the next case's."""
+    """Yields the seconds from the end of a client to the pod of the next one."""
     seen = site.kubelet.seen
 
     async def enough() -> bool:
@@ -109,7 +109,7 @@ async def _gaps(site: Site) -> AsyncIterator[Row]:
 
 
 def _between(seen: Seen) -> list[float]:
-    """Of cases in the order in which they were measured; the first had another pace."""
+    """Returns the seconds between cases in the order of their measurement, without the first one."""
     mine = {case: at for (_, name, case), at in seen.ended.items() if name == _HOLDER}
     starts = sorted(at for (_, name, _), at in seen.appeared.items() if name == _HOLDER)
     following = ((end, next((at for at in starts if at > end), None)) for end in sorted(mine.values())[1:])
@@ -117,7 +117,7 @@ def _between(seen: Seen) -> list[float]:
 
 
 async def _takeover(site: Site) -> AsyncIterator[Row]:
-    """From the death of the leader until the standby leads, and until the next client's pod, which it creates."""
+    """Yields the seconds from the death of the leader until the standby leads, and until it creates a pod."""
     await site.scale(2)
     await waited_for(lambda: _ready(site, 2), "the standby is ready", 120)
     before = site.release.leader
@@ -167,7 +167,7 @@ async def _turns(site: Site) -> AsyncIterator[Row]:
 
 
 async def _delete(site: Site) -> Row:
-    """kubectl's own waiting is left out: it looks at one after the other."""
+    """Waits for the deletions itself, because kubectl looks at one object after the other."""
 
     async def gone() -> bool:
         found = await site.kube.request("GET", FILE_TRANSFERS.path(None), query={"limit": "1"})

@@ -1,4 +1,4 @@
-"""Many results: the operator's next start, and an advice over all of them."""
+"""Measures the start of the operator with many results, and an advice over all of them."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -29,7 +29,7 @@ _ADVICE_SECONDS: Final = 180
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Written as the operator writes them, while none runs."""
+    """Creates the results as the operator writes them, while no operator runs."""
     async with site.namespace():
         await site.stop()
         began = time.monotonic()
@@ -66,7 +66,7 @@ async def _write(site: Site) -> None:
 
 
 def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
-    """Spec and status of each case of a run: the recorded one, with times that grow with the size, and noise."""
+    """Yields spec and status of each case: the recorded one, with times that grow with the size, and noise."""
     run = recorded("files")
     template = BenchmarkResult.model_validate(run.results[0])
     lines = [TrialLine.model_validate(trial) for trial in run.clients[0].trials]
@@ -103,7 +103,7 @@ async def _start(site: Site) -> AsyncIterator[Row]:
 
 
 async def _advice(site: Site) -> AsyncIterator[Row]:
-    """From its creation until it has an answer."""
+    """Yields the seconds from the creation of an advice until its answer."""
     name, process = f"advice over {NUMBER} results", await site.process()
     process.forget_peak()
     head = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "all"}}

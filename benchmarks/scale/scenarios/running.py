@@ -1,4 +1,4 @@
-"""Many benchmarks measure at once, each on nodes of its own, and the logs of all their clients are followed."""
+"""Measures many benchmarks at once, each on nodes of its own, with the logs of all clients followed."""
 
 import asyncio
 import math
@@ -56,7 +56,7 @@ def _benchmark(number: int) -> dict[str, Any]:
 
 
 async def _stalls(site: Site) -> int:
-    """Of all trials; they begin when all clients are followed, or should be."""
+    """Counts stalls. Trials begin when all clients should be followed."""
     taken: dict[Trial, float] = {}
     watching = asyncio.create_task(_watch(site, taken))
 
@@ -84,7 +84,7 @@ async def _stalls(site: Site) -> int:
 
 
 def _stuck(site: Site) -> str:
-    """What the operator's own health check misses, or that it restarted."""
+    """Returns failures of the operator's health check, or that it restarted."""
     namespace, pod = site.release.kubectl.namespace, site.release.pod
     try:
         site.release.kubectl("get", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/healthz")
@@ -95,7 +95,7 @@ def _stuck(site: Site) -> str:
 
 
 async def _watch(site: Site, taken: dict[Trial, float]) -> None:
-    """When each trial was first seen in a record."""
+    """Notes when each trial was first seen in a record."""
     async for event in list_and_watch(site.kube, RECORDS, NAMESPACE, {}):
         if isinstance(event, WatchEvent):
             spec, status = event.item["spec"], event.item.get("status", {})
