@@ -32,12 +32,12 @@ IN_CLUSTER = Peer("10.0.9.8", "kafka", {"app": "kafka"})
 class Isolated:
     """A server of a benchmark and its policy, its client, and strangers."""
 
-    def __init__(self, given: Benchmark) -> None:
+    def __init__(self, given: Benchmark, policy: Policy | None = None) -> None:
         owner = replace(OWNER, kind=given.KIND.kind)
         workload = workload_of(owner, given.spec, IMAGES, Policy())
         instance = ServerInstance("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.server_placements()[0], "j1", CLASS)
         manifests = workload.server(replace(instance, api_version="kafka.strimzi.io/v1"))
-        self.policy = network_policy(owner, instance, manifests)
+        self.policy = network_policy(owner, instance, manifests, policy or Policy())
         self.pod: Manifest = manifests[-1]
         run = {**owner.selector, LABEL_RUN: "1"}
         self.server = self._pod(self.pod["metadata"]["labels"])
@@ -97,15 +97,28 @@ def test_clients_that_go_by_a_nodes_address_may_go_there(access: str) -> None:
     assert here.reaches(here.client, Peer("192.0.2.7"), 31234)
 
 
-def test_an_external_broker_is_reached_wherever_it_is_but_for_link_local_addresses() -> None:
+def test_an_external_broker_is_reached_wherever_it_is_but_for_refused_networks() -> None:
     here = Isolated(broker_benchmark(**EXTERNAL))
     for broker in (OUTSIDE, IN_CLUSTER, Peer("2001:db8::7")):
         assert here.reaches(here.client, broker, 1883)
         assert here.reaches(here.client, broker, 19092)
-    for forbidden in (METADATA_SERVICE, Peer("fe80::1")):
+    for forbidden in (METADATA_SERVICE, Peer("fe80::1"), Peer("168.63.129.16"), Peer("fd00:ec2::254")):
         assert not here.reaches(here.client, forbidden, 80)
     assert here.reaches(here.client, here.server, AGENT)
     assert not here.reaches(here.strangers[0], here.server, AGENT)
+
+
+@pytest.mark.parametrize(("names", "elsewhere"), [([], False), (["broker.example.com"], True)])
+def test_an_external_broker_is_in_the_networks_that_are_allowed(names: list[str], *, elsewhere: bool) -> None:
+    """An author opened all addresses of a namespace that an administrator had closed. Those of a name are not known."""
+    networks = ["192.0.2.0/24", "10.9.0.0/16", "10.9.1.0/24"]
+    policy = Policy(allowed_networks=networks, allowed_names=names, refused_networks=["192.0.2.7/32", "10.9.0.0/16"])
+    here = Isolated(broker_benchmark(**EXTERNAL), policy)
+    assert here.reaches(here.client, Peer("192.0.2.1"), 1883)
+    for refused in ("192.0.2.7", "10.9.1.1"):
+        assert not here.reaches(here.client, Peer(refused), 1883)
+    for other in (OUTSIDE, IN_CLUSTER):
+        assert here.reaches(here.client, other, 1883) == elsewhere
 
 
 def test_strimzis_pods_are_reached_and_left_to_strimzi() -> None:

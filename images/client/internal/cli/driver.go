@@ -57,7 +57,11 @@ func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
 		return nil, err
 	}
 	if strings.HasPrefix(address.Scheme, kafkaScheme) {
-		return f.kafka(address.Host, config, username, password, refused, messageBytes), nil
+		allowed, err := f.allowedHosts()
+		if err != nil {
+			return nil, err
+		}
+		return f.kafka(address.Host, config, username, password, refused, allowed, messageBytes), nil
 	}
 	return f.mqtt(address.Host, config, username, password, refused, messageBytes), nil
 }
@@ -69,12 +73,14 @@ func (f *brokerFlags) mqtt(address string, config *tls.Config, username, passwor
 	}
 }
 
-func (f *brokerFlags) kafka(address string, config *tls.Config, username, password string, refused egress.Networks, messageBytes int) broker.Driver {
+func (f *brokerFlags) kafka(
+	address string, config *tls.Config, username, password string, refused egress.Networks, allowed egress.Hosts, messageBytes int,
+) broker.Driver {
 	return &kafka.Driver{
 		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
 		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
 		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Timeout: f.deliveryTimeout(),
-		Quick: f.tuning == broker.Light, Buffered: f.buffered(), Refused: refused,
+		Quick: f.tuning == broker.Light, Buffered: f.buffered(), Refused: refused, Allowed: allowed,
 	}
 }
 

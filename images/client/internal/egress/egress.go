@@ -1,4 +1,4 @@
-// Package egress prevents connections to addresses that an administrator refuses, by whatever name.
+// Package egress prevents connections to addresses that an administrator refuses, by whatever name, or has not allowed.
 package egress
 
 import (
@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -65,12 +66,66 @@ func (n Networks) Resolve(ctx context.Context, host string) (string, error) {
 // check returns a *contract.Failure for a refused address.
 func (n Networks) check(address netip.Addr) error {
 	plain := address.Unmap().WithZone("")
-	for _, network := range n {
-		if network.Contains(plain) {
-			message := fmt.Sprintf("the server's name resolves to %v, which is refused: name another server, or ask an administrator "+
-				"to remove %v from the chart value policy.refusedNetworks", plain, network)
-			return &contract.Failure{Reason: "AddressRefused", Message: message}
+	place := slices.IndexFunc(n, contains(plain))
+	if place < 0 {
+		return nil
+	}
+	message := fmt.Sprintf("the server's name resolves to %v, which is refused: name another server, or ask an administrator "+
+		"to remove %v from the chart value policy.refusedNetworks", plain, n[place])
+	return &contract.Failure{Reason: "AddressRefused", Message: message}
+}
+
+func contains(address netip.Addr) func(netip.Prefix) bool {
+	return func(network netip.Prefix) bool { return network.Contains(address) }
+}
+
+// Hosts are the hosts that a server may send its clients to. The zero value permits every host.
+type Hosts struct {
+	networks Networks
+	names    []string
+}
+
+// ParseHosts parses networks and names, as in 10.0.0.0/8,broker.example.com,*.example.org. An empty list permits every host.
+func ParseHosts(list string) (Hosts, error) {
+	var found Hosts
+	for text := range strings.FieldsFuncSeq(list, func(letter rune) bool { return letter == ',' }) {
+		if !strings.Contains(text, "/") {
+			found.names = append(found.names, strings.ToLower(text))
+			continue
+		}
+		networks, err := Parse(text)
+		if err != nil {
+			return Hosts{}, err
+		}
+		found.networks = append(found.networks, networks...)
+	}
+	return found, nil
+}
+
+// Resolve returns the HOST:PORT to dial: the address itself, if every host or its name is permitted, or else one in the permitted
+// networks.
+func (h Hosts) Resolve(ctx context.Context, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil || len(h.networks) == 0 && len(h.names) == 0 || h.named(strings.ToLower(host)) {
+		return address, err
+	}
+	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil {
+		return "", err
+	}
+	for _, found := range addresses {
+		if plain := found.Unmap().WithZone(""); slices.ContainsFunc(h.networks, contains(plain)) {
+			return net.JoinHostPort(plain.String(), port), nil
 		}
 	}
-	return nil
+	message := fmt.Sprintf("the server sends its clients to %s, which is not allowed: name another server, or ask an administrator to "+
+		"add it to the chart value policy.allowedNetworks or policy.allowedNames", address)
+	return "", &contract.Failure{Reason: "AddressRefused", Message: message}
+}
+
+func (h Hosts) named(host string) bool {
+	return slices.ContainsFunc(h.names, func(name string) bool {
+		suffix, wildcard := strings.CutPrefix(name, "*")
+		return host == name || wildcard && strings.HasSuffix(host, suffix)
+	})
 }

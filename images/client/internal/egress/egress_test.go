@@ -70,6 +70,32 @@ func TestNameResolvesToAllowedAddress(t *testing.T) {
 	}
 }
 
+func TestServerSendsClientsToAllowedHostsOnly(t *testing.T) {
+	for _, test := range []struct{ hosts, address, want string }{
+		{"", "203.0.113.1:9092", "203.0.113.1:9092"},
+		{"127.0.0.0/8,*.example.com", "127.0.0.1:9092", "127.0.0.1:9092"},
+		{"127.0.0.0/8,*.example.com", "localhost:9092", "127.0.0.1:9092"},
+		{"127.0.0.0/8,*.example.com", "B-1.Example.com:9092", "B-1.Example.com:9092"},
+		{"broker.example.com", "broker.example.com:9092", "broker.example.com:9092"},
+		{"127.0.0.0/8,*.example.com", "192.0.2.1:9092", ""},
+		{"192.0.2.0/24", "localhost:9092", ""},
+		{"broker.example.com", "127.0.0.1:9092", ""},
+		{"broker.example.com", "localhost:9092", ""},
+	} {
+		hosts, err := ParseHosts(test.hosts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found, err := hosts.Resolve(context.Background(), test.address)
+		if found != test.want || refused(err) != (test.want == "") {
+			t.Errorf("%+v: %q, %v", test, found, err)
+		}
+	}
+	if _, err := ParseHosts("10.0.0.0/99"); err == nil {
+		t.Error("a network that is none")
+	}
+}
+
 func TestInvalidNetworkIsReported(t *testing.T) {
 	for _, list := range []string{"127.0.0.1", "10.0.0.0/33", "localhost", "10.0.0.0/8, ::1/128"} {
 		if networks, err := Parse(list); err == nil {

@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"net"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/egress"
 )
 
 func TestProducerIsConnectedUnlessMessagesWait(t *testing.T) {
@@ -60,6 +62,30 @@ func TestRecreatedProducerCountsOnlyUnacknowledgedAsLost(t *testing.T) {
 				t.Errorf("%+v, %d stand, %d are open", counts, made.standing, len(made.open))
 			}
 		})
+	}
+}
+
+// An outside Kafka could send its clients, with their account, to any host.
+func TestBrokerSendsClientsToAllowedHostsOnly(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	allowed, err := egress.ParseHosts("192.0.2.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	made := newConnection(&Driver{Address: listener.Addr().String(), Timeout: time.Minute, Allowed: allowed}, broker.Events{})
+	own, err := made.dial(t.Context(), "tcp", made.driver.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer own.Close()
+	var failure *contract.Failure
+	if other, err := made.dial(t.Context(), "tcp", net.JoinHostPort("localhost", port)); !errors.As(err, &failure) || failure.Reason != "AddressRefused" {
+		t.Errorf("%v, %v", other, err)
 	}
 }
 

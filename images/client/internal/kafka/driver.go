@@ -60,7 +60,8 @@ type Driver struct {
 	Timeout            time.Duration // for an answer of the broker
 	Quick              bool          // for a light load
 	Refused            egress.Networks
-	Buffered           int // messages at most that are handed over and not yet acknowledged, or written where nothing is
+	Allowed            egress.Hosts // where the broker at Address may send its clients
+	Buffered           int          // messages at most that are handed over and not yet acknowledged, or written where nothing is
 }
 
 // Connect creates a client with its own connections, and checks that the broker answers.
@@ -108,6 +109,13 @@ func (c *connection) dial(ctx context.Context, _, advertised string) (net.Conn, 
 	address := advertised
 	if host, _, err := net.SplitHostPort(advertised); err == nil && host == c.driver.ServerName {
 		address = c.driver.Address
+	}
+	if address != c.driver.Address {
+		var err error
+		if address, err = c.driver.Allowed.Resolve(ctx, address); err != nil {
+			c.fail(err)
+			return nil, err
+		}
 	}
 	if err := wait.For(ctx, c.untilNext()); err != nil {
 		return nil, err

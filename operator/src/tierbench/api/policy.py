@@ -89,10 +89,21 @@ class Policy(BaseModel):
         "not followed. Files are in a directory _tierbench of their own.",
     )
     refused_networks: tuple[Cidr, ...] = Field(
-        default=("0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/128", "::1/128", "fe80::/10"),
+        default=(
+            "0.0.0.0/8",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "100.100.100.200/32",
+            "168.63.129.16/32",
+            "::/128",
+            "::1/128",
+            "fe80::/10",
+            "fd00:ec2::254/128",
+        ),
         max_length=64,
-        description="Networks in which no external server can be, even by its name. The Service of the API server is "
-        "always refused as well.",
+        description="Networks in which no external server can be, even by its name. The default has loopback, "
+        "link-local addresses, and the metadata services of Alibaba Cloud, Azure and AWS. The Service of the API "
+        "server is always refused as well.",
     )
     refused_names: tuple[HostName, ...] = Field(
         default=(
@@ -108,8 +119,9 @@ class Policy(BaseModel):
     allowed_networks: tuple[Cidr, ...] = Field(
         default=(),
         max_length=64,
-        description="Networks of external servers that are given by IP address. If this or allowedNames is set, all "
-        "other external servers are refused. Refused networks and names stay refused.",
+        description="Networks of external servers that are given by IP address, and to which an external Kafka can "
+        "send its clients. If this or allowedNames is set, all other external servers are refused. Refused networks "
+        "and names stay refused.",
     )
     allowed_names: tuple[HostName, ...] = Field(
         default=(), max_length=64, description=f"Names that external servers can have; {_WILDCARD}."

@@ -143,7 +143,8 @@ def _create(
     """Creates the Services first: if the operator is killed after that, `teardown` finds the server by them."""
     manifests = workload.server(instance)
     services = tuple(item for item in manifests if item["kind"] == "Service")
-    policies = (network_policy(run.observed.owner, instance, manifests),) if run.observed.isolated else ()
+    observed = run.observed
+    policies = (network_policy(observed.owner, instance, manifests, observed.policy),) if observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(instance)), Create(rest))
     update = ConditionUpdate(

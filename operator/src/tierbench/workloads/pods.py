@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Protocol
 
 from tierbench.api.benchmark import Access
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.api.policy import Policy
 from tierbench.api.quantity import Resources, parse_quantity, parse_size
 from tierbench.workloads.plan import STANDALONE
 from tierbench.workloads.workload import (
@@ -56,14 +58,7 @@ SERVER_NAME: Final = "server.tierbench.internal"
 _DNS_PORTS: Final = (53, 5353)
 # No ipBlock matches the addresses of nodes with every CNI plugin.
 _EVERYWHERE: Final[dict[str, Any]] = {}
-# A name can resolve to the metadata service of the cloud, whatever it resolved to when it was checked.
-_NOT_LINK_LOCAL: Final[dict[str, Any]] = {
-    "to": [
-        {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}},
-        {"ipBlock": {"cidr": "::/0", "except": ["fe80::/10"]}},
-        {"namespaceSelector": {}},
-    ]
-}
+_EVERY_ADDRESS: Final = ("0.0.0.0/0", "::/0")
 
 
 class Directory(Protocol):
@@ -299,12 +294,14 @@ def _node_port(raw: Mapping[str, Any], name: str) -> int:
     return ports[name]
 
 
-def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Manifest]) -> Manifest:
+def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Manifest], policy: Policy) -> Manifest:
     """Returns the NetworkPolicy of a server with these manifests and its clients. The manifests say which ports are
-    open."""
+    open, and `policy` says where an external server can be."""
     of_run = {**owner.selector, LABEL_RUN: str(instance.run)}
     ours = {"key": LABEL_ROLE, "operator": "In", "values": [ROLE_SERVER, ROLE_CLIENT]}
-    node_ports, external = _node_ports(server), instance.placement.provider != STANDALONE
+    node_ports, placement = _node_ports(server), instance.placement
+    # Strimzi decides by which address its brokers are reached.
+    outside = [] if placement.provider == STANDALONE else [_outside(policy if placement.external else Policy())]
     by_nodes = bool(node_ports) or any(item["kind"] == "Pod" and item["spec"].get("hostNetwork") for item in server)
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -314,7 +311,7 @@ def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Mani
             "podSelector": {"matchLabels": of_run, "matchExpressions": [ours]},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": _ingress(of_run, node_ports),
-            "egress": [_EVERYWHERE] if by_nodes else _egress(of_run, external=external),
+            "egress": [_EVERYWHERE] if by_nodes else [*_egress(of_run), *outside],
         },
     }
 
@@ -339,9 +336,28 @@ def _ingress(of_run: Mapping[str, str], node_ports: Sequence[dict[str, Any]]) ->
     return [clients, {"ports": list(node_ports)}] if node_ports else [clients]
 
 
-def _egress(of_run: Mapping[str, str], *, external: bool) -> list[dict[str, Any]]:
-    """Returns the rules for outgoing traffic: to the benchmark's pods and DNS. An external broker redirects its
-    clients."""
+def _egress(of_run: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the rules for outgoing traffic to the benchmark's pods and DNS."""
     pods = {"to": [{"podSelector": {"matchLabels": of_run}}]}
     dns = {"ports": [{"port": port, "protocol": protocol} for port in _DNS_PORTS for protocol in ("UDP", "TCP")]}
-    return [pods, dns, *([_NOT_LINK_LOCAL] if external else [])]
+    return [pods, dns]
+
+
+def _outside(policy: Policy) -> dict[str, Any]:
+    """Returns the rule for outgoing traffic to an external server.
+
+    It names networks, and not the server: a name can resolve to any address later, and Kafka redirects its clients.
+    """
+    named = policy.allowed_names or not policy.allowed_networks
+    networks = map(ip_network, _EVERY_ADDRESS if named else policy.allowed_networks)
+    refused = tuple(map(ip_network, policy.refused_networks))
+    blocks = [
+        {"ipBlock": {"cidr": str(network), "except": [str(one) for one in refused if _contains(network, one)]}}
+        for network in networks
+        if not any(_contains(one, network) for one in refused)
+    ]
+    return {"to": [*blocks, *([{"namespaceSelector": {}}] if named else [])]}
+
+
+def _contains(network: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
+    return network.version == other.version and network.supernet_of(other)  # type: ignore[arg-type]

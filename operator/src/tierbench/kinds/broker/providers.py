@@ -73,7 +73,7 @@ class Endpoint:
     """The way for clients to reach a broker: its address as host:port, and the sources of their credentials and the CA.
 
     `server_name` is the name in its certificate if that is not its address. `refused` are networks that the address
-    must not resolve to.
+    must not resolve to, `allowed` the only networks and names that a Kafka may send its clients to.
     """
 
     address: str
@@ -81,6 +81,7 @@ class Endpoint:
     account: bool = True
     server_name: str | None = None
     refused: tuple[str, ...] = ()
+    allowed: tuple[str, ...] = ()
 
 
 class Provider(Protocol):
@@ -178,4 +179,8 @@ class External:
         ca = () if tls is Tls.NONE else ("ca.crt",)
         users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
         secrets = (secret_items(server.instance.attached, *AGENT), *users)
-        return Endpoint(external.address, secrets, account=bool(users), refused=context.policy.refused_networks)
+        policy = context.policy
+        allowed = (*policy.allowed_networks, *policy.allowed_names)
+        return Endpoint(
+            external.address, secrets, account=bool(users), refused=policy.refused_networks, allowed=allowed
+        )

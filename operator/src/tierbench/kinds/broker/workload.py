@@ -257,6 +257,8 @@ def arguments(
         options |= {"server-name": endpoint.server_name}
     if endpoint.refused:
         options |= {"refused-networks": ",".join(endpoint.refused)}
+    if endpoint.allowed and protocol is Protocol.KAFKA:
+        options |= {"allowed-hosts": ",".join(endpoint.allowed)}
     return [
         "broker",
         *flags(options),
