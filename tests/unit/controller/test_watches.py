@@ -71,7 +71,7 @@ async def test_deleted_result_adds_queued_benchmarks_when_storage_was_full(full:
     for name in ("one", "two"):
         informer.handler(raw_result(name, "files", 1), deleted=False)
     assert context.storage_full == full
-    informer.handler(raw_result("one", "files", 1), deleted=True)
+    informer.handler(item("one"), deleted=True)
     assert (context.storage_full, event.is_set()) == (False, full)
     stored = context.metrics.registry.get_sample_value("tierbench_stored_bytes")
     assert stored == context.results.stored_bytes == 1000

@@ -259,20 +259,37 @@ def test_older_watch_event_does_not_replace_an_own_write() -> None:
     assert cache.names() == ()
 
 
+def test_answer_that_comes_after_the_event_of_the_deletion_does_not_bring_the_object_back() -> None:
+    """The answer to a delete is an object that a finalizer or a grace period keeps for a moment."""
+    cache = InformerCache(label)
+    cache.observe(cached(6))
+    cache.observe(cached(8), deleted=True)
+    assert not cache.observe(cached(7, says="terminating"))
+    assert cache.names() == ()
+    assert cache.observe(cached(9, says="created again"))
+
+
+def test_cache_remembers_a_bounded_number_of_deletions() -> None:
+    cache = InformerCache(label)
+    for version in range(1, 3000):
+        cache.observe(cached(version, f"object-{version}"), deleted=True)
+    assert len(vars(cache)["_deleted"]) == 1000
+
+
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12), st.randoms())
 def test_repeated_and_late_events_lead_to_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
-    """Answers come before the watch event of the same write. Watch events come in order."""
+    """Answers come before the watch event of the same write, or after it. Watch events come in order."""
     versions = [(version, name, gone) for version, (name, gone) in enumerate(history, 1)]
     watched, cache = InformerCache(label), InformerCache(label)
     for version, name, gone in versions:
         watched.observe(cached(version, name), deleted=gone)
-    late = iter(versions)
-    for version, name, gone in versions:
-        if not gone:
-            cache.observe(cached(version, name))
-        if random.random() < 0.5:
-            event = next(late)
-            cache.observe(cached(*event[:2]), deleted=event[2])
-    for version, name, gone in late:
-        cache.observe(cached(version, name), deleted=gone)
+    late, unanswered = list(versions), list(versions)
+    while late or unanswered:
+        if random.random() < 0.5 and late:
+            version, name, gone = late.pop(0)
+            cache.observe(cached(version, name), deleted=gone)
+        elif unanswered:
+            version, name, gone = unanswered.pop(0)
+            if not gone:
+                cache.observe(cached(version, name))
     assert cache.by_index("demo") == watched.by_index("demo")

@@ -16,6 +16,7 @@ from tierbench.kube.meta import Name, Raw, ResourceType, name_of
 
 _BACKOFF_SECONDS: Final = 1.0
 _MOST_BACKOFF_SECONDS: Final = 8.0
+_REMEMBERED_DELETIONS: Final = 1000  # an answer is late by seconds
 # The version is too old, or newer than any of an API server that was restored from a backup.
 _UNUSABLE_VERSION: Final = {410, 504}
 _Key = TypeVar("_Key", bound=Hashable)
@@ -221,21 +222,34 @@ class InformerCache(Generic[_Key]):
         self._key_of = key_of
         self._objects: dict[Name, Raw] = {}
         self._index: defaultdict[_Key, dict[Name, Raw]] = defaultdict(dict)
+        self._deleted: dict[Name, int] = {}
+        """The versions of the last deletions, oldest first."""
 
     def observe(self, raw: Raw, *, deleted: bool = False) -> bool:
         """Stores an object or its deletion. Returns whether that changed the cache.
 
-        An older version than the one in the cache changes nothing: a watch shows an own write later than its answer.
+        An older version than the one in the cache, or than the deletion, changes nothing. The watch event of an own
+        write may come before the answer or after it.
         """
         name = name_of(raw)
         known = self._objects.get(name)
         if known is not None and _version(raw) < _version(known):
             return False
+        if not deleted and _version(raw) <= self._deleted.get(name, 0):
+            return False
         self.remove(name)
-        if not deleted:
+        if deleted:
+            self._remember_deletion(name, _version(raw))
+        else:
             # An object of the same version is replaced, too: kopf keeps it, and one copy is enough.
             self._objects[name] = self._index[self._key_of(raw)][name] = _strip_managed_fields(raw)
         return deleted or known is None or _version(raw) > _version(known)
+
+    def _remember_deletion(self, name: Name, version: int) -> None:
+        self._deleted.pop(name, None)
+        self._deleted[name] = version
+        if len(self._deleted) > _REMEMBERED_DELETIONS:
+            del self._deleted[next(iter(self._deleted))]
 
     def remove(self, name: Name) -> None:
         """Removes an object, if it is in the cache."""
