@@ -15,7 +15,8 @@ import pytest
 from tests.contract.conftest import HANG_SECONDS
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
-from tierbench.kinds.file_transfer.workload import DATA, FOLDER, PORTS, configuration
+from tierbench.kinds.file_transfer.storage import DATA, FOLDER
+from tierbench.kinds.file_transfer.workload import PORTS, configuration
 
 SIZES = (1000, 2000)
 SECRET = "root:x:0:0"
@@ -100,7 +101,7 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     own, storage, (port,) = tmp_path_factory.mktemp("nginx"), tmp_path_factory.mktemp("storage"), free_ports(1)
     server = Server(port, storage / FOLDER)
     files = ["--sizes", ",".join(map(str, SIZES)), "--owner", f"{os.geteuid()}:{os.getegid()}"]
-    subprocess.run([client, "prepare", "--directory", storage, *files], check=True)
+    subprocess.run([client, "prepare", "--reserve-bytes=0", "--directory", storage, *files], check=True)
     for place in (storage, server.folder):
         _put_others_files(place)
     text = configuration([Tls.NONE], SIZES).replace("/tmp", str(own)).replace(DATA, str(server.folder))

@@ -15,21 +15,23 @@ import (
 )
 
 func prepareCommand() *cobra.Command {
-	var sizes, owner, terminationLog string
+	var sizes, owner, marker, terminationLog string
 	options := prepare.Options{Progress: os.Stdout}
 	command := &cobra.Command{
 		Use:   "prepare --sizes BYTES,…",
 		Short: "Write files of random content, SIZE.bin, and their digests, unless they are there",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return explain(runPrepare(command.Context(), options, sizes, owner), terminationLog)
+			return explain(runPrepare(command.Context(), options, sizes, owner, marker), terminationLog)
 		},
 	}
 	set := command.Flags()
 	set.StringVar(&options.Directory, "directory", "/data", "where the files go, into a folder "+prepare.Folder)
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
 	set.StringVar(&owner, "owner", "", "UID:GID of the files; required for root, and refused for other users")
-	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (the lesser of 5 % of the file system and 256 MiB)")
+	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (15% of the file system and 1 GiB)")
+	set.Int64Var(&options.Most, "most-bytes", 0, "bytes that all files may have; 0 for no limit")
+	set.StringVar(&marker, "hold", "", "keep no other files, create this FILE when all are there, and remove them on SIGTERM")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
 	if err := command.MarkFlagRequired("sizes"); err != nil {
 		panic(err)
@@ -37,7 +39,7 @@ func prepareCommand() *cobra.Command {
 	return command
 }
 
-func runPrepare(ctx context.Context, options prepare.Options, sizes, owner string) error {
+func runPrepare(ctx context.Context, options prepare.Options, sizes, owner, marker string) error {
 	var err error
 	if options.Sizes, err = parseSizes(sizes); err != nil {
 		return err
@@ -45,7 +47,22 @@ func runPrepare(ctx context.Context, options prepare.Options, sizes, owner strin
 	if options.UID, options.GID, err = parseOwner(owner); err != nil {
 		return err
 	}
+	if marker != "" {
+		return prepare.Hold(ctx, options, marker)
+	}
 	return prepare.Run(ctx, options)
+}
+
+func preparedCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "prepared FILE",
+		Short: "End with 0 if there is the FILE that prepare --hold creates",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			_, err := os.Stat(arguments[0])
+			return err
+		},
+	}
 }
 
 // explain writes the reason of a failure to the termination message.

@@ -1,15 +1,21 @@
 package prepare
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/wait"
 )
 
 // Folder is the name of the folder for the files within a directory. No spec can name a folder of this name.
@@ -19,31 +25,34 @@ const (
 	temporarySuffix = ".part"
 	digestSuffix    = ".sha256"
 	formerUser      = 65532 // of all files, before it could be chosen
+	lockPause       = 100 * time.Millisecond
 )
 
 // folder is the folder of the files. The program may run as root where others can write, so it uses a Root, which follows no link
 // out of it.
 type folder struct {
 	directory, own *os.Root
+	locked         *os.File
 	uid, gid       int // of the files, where we are root and can give them away
 	root           bool
 }
 
-// openFolder creates the folder if it does not exist, and removes what an interrupted run has left in it.
-func openFolder(options Options) (*folder, error) {
+// openFolder creates the folder if it does not exist, waits until no other program uses it, and removes what an interrupted run
+// has left in it.
+func openFolder(ctx context.Context, options Options) (*folder, error) {
 	directory, err := os.OpenRoot(options.Directory)
 	if err != nil {
 		return nil, err
 	}
 	opened := &folder{directory: directory, uid: options.UID, gid: options.GID, root: os.Geteuid() == 0}
-	if err := opened.open(); err != nil {
+	if err := opened.open(ctx); err != nil {
 		opened.close()
 		return nil, err
 	}
 	return opened, nil
 }
 
-func (f *folder) open() error {
+func (f *folder) open(ctx context.Context) error {
 	if err := f.directory.Mkdir(Folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("user %d must be able to write to the folder of spec.storage: %w", os.Geteuid(), err)
 	}
@@ -57,6 +66,9 @@ func (f *folder) open() error {
 	if f.own, err = f.directory.OpenRoot(Folder); err != nil {
 		return err
 	}
+	if err := f.lock(ctx); err != nil {
+		return err
+	}
 	return f.removeTemporary()
 }
 
@@ -65,6 +77,59 @@ func (f *folder) close() {
 	if f.own != nil {
 		f.own.Close()
 	}
+	if f.locked != nil {
+		f.locked.Close()
+	}
+}
+
+// lock waits for the program of a server before this one, which removes its files at its end.
+func (f *folder) lock(ctx context.Context) (err error) {
+	if f.locked, err = f.own.Open("."); err != nil {
+		return err
+	}
+	for {
+		err := unix.Flock(int(f.locked.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return err
+		}
+		if err := wait.For(ctx, lockPause); err != nil {
+			return err
+		}
+	}
+}
+
+var ownFile = regexp.MustCompile(`^([0-9]+)\.bin(\` + digestSuffix + `)?$`)
+
+// others are the files of other sizes, and their digests.
+func (f *folder) others(sizes []int64) ([]fs.FileInfo, error) {
+	entries, err := fs.ReadDir(f.own.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	var found []fs.FileInfo
+	for _, entry := range entries {
+		parts := ownFile.FindStringSubmatch(entry.Name())
+		if parts == nil || slices.ContainsFunc(sizes, func(size int64) bool { return strconv.FormatInt(size, 10) == parts[1] }) {
+			continue
+		}
+		information, err := f.own.Lstat(entry.Name())
+		if err != nil {
+			return nil, err
+		}
+		if plain(information) {
+			found = append(found, information)
+		}
+	}
+	return found, nil
+}
+
+// removeAllBut removes the files of all other sizes.
+func (f *folder) removeAllBut(sizes []int64) error {
+	found, err := f.others(sizes)
+	for _, file := range found {
+		err = errors.Join(err, f.own.Remove(file.Name()))
+	}
+	return err
 }
 
 var temporary = regexp.MustCompile(`^[0-9]+\.bin(\` + digestSuffix + `)?\` + temporarySuffix + `$`)

@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	blockBytes     = 1 << 20
-	maximumReserve = 256 << 20
-	reserveShare   = 20 // a 20th of the file system stays free
+	blockBytes = 1 << 20
+	// Free by default: a kubelet evicts pods below 15% of a file system, and what grows next needs some room, too.
+	reservePercent = 15
+	reserveBytes   = 1 << 30
 )
 
 // Options are the options of a preparation.
@@ -31,7 +32,8 @@ type Options struct {
 	Directory    string // the files are in Folder within it
 	Sizes        []int64
 	UID, GID     int   // of the files; only root can give them away
-	Reserve      int64 // bytes to leave free; negative: the lesser of 5 % of the file system and 256 MiB
+	Reserve      int64 // bytes to leave free; negative: 15% of the file system and 1 GiB
+	Most         int64 // bytes of all files in Folder; 0: no limit
 	Progress     io.Writer
 	freeAndTotal func(directory string) (free, total int64, err error)
 }
@@ -46,17 +48,42 @@ type Prepared struct {
 // Run creates all files. It writes nothing if they do not all fit. When ctx is done, it returns its error and leaves no partial
 // file.
 func Run(ctx context.Context, options Options) error {
-	if options.freeAndTotal == nil {
-		options.freeAndTotal = freeAndTotal
-	}
-	folder, err := openFolder(options)
+	folder, err := openFolder(ctx, options)
 	if err != nil {
 		return err
 	}
 	defer folder.close()
+	return folder.prepare(ctx, options)
+}
+
+// Hold removes all other files, brings every file about, creates the marker, and waits until ctx is done. Then it removes the
+// files.
+func Hold(ctx context.Context, options Options, marker string) error {
+	if err := os.Remove(marker); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	folder, err := openFolder(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer folder.close()
+	if err := folder.removeAllBut(options.Sizes); err != nil {
+		return err
+	}
+	err = folder.prepare(ctx, options)
+	if err == nil {
+		err = os.WriteFile(marker, nil, 0o644)
+	}
+	if err == nil {
+		<-ctx.Done()
+	}
+	return errors.Join(err, folder.removeAllBut(nil))
+}
+
+func (f *folder) prepare(ctx context.Context, options Options) error {
 	var missing []int64
 	for _, size := range options.Sizes {
-		there, err := folder.find(size)
+		there, err := f.find(size)
 		if err != nil {
 			return err
 		}
@@ -67,10 +94,13 @@ func Run(ctx context.Context, options Options) error {
 	if err := options.checkSpace(missing); err != nil {
 		return err
 	}
+	if err := options.checkLimit(f); err != nil {
+		return err
+	}
 	for _, size := range options.Sizes {
 		reused := !slices.Contains(missing, size)
 		if !reused {
-			if err := folder.write(ctx, size); err != nil {
+			if err := f.write(ctx, size); err != nil {
 				return fmt.Errorf("%s: %w", name(size), err)
 			}
 		}
@@ -90,6 +120,26 @@ func freeAndTotal(directory string) (free, total int64, err error) {
 	return int64(system.Bavail) * block, int64(system.Blocks) * block, nil
 }
 
+func (o Options) checkLimit(folder *folder) error {
+	files, err := folder.others(o.Sizes)
+	if err != nil {
+		return err
+	}
+	var needed int64
+	for _, file := range files {
+		needed += file.Size()
+	}
+	for _, size := range o.Sizes {
+		needed += size
+	}
+	if o.Most == 0 || needed <= o.Most {
+		return nil
+	}
+	message := fmt.Sprintf("the files need %s, and a node may have %s: take larger sizes out of spec.fileSizes, or ask an administrator to "+
+		"raise the chart value limits.nodeFiles", inUnits(needed), inUnits(o.Most))
+	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
+}
+
 func (o Options) checkSpace(missing []int64) error {
 	var needed int64
 	for _, size := range missing {
@@ -98,13 +148,17 @@ func (o Options) checkSpace(missing []int64) error {
 	if needed == 0 {
 		return nil
 	}
-	free, total, err := o.freeAndTotal(o.Directory)
+	look := o.freeAndTotal
+	if look == nil {
+		look = freeAndTotal
+	}
+	free, total, err := look(o.Directory)
 	if err != nil {
 		return err
 	}
 	reserve := o.Reserve
 	if reserve < 0 {
-		reserve = min(total/reserveShare, maximumReserve)
+		reserve = total/100*reservePercent + reserveBytes
 	}
 	// Files of a wrong size are replaced only when the new file is complete, so their space does not count.
 	if needed <= free-reserve {

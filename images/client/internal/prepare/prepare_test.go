@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"tierbench.io/client/internal/contract"
 )
@@ -83,9 +84,9 @@ func TestOnlyCompleteFilesAreReused(t *testing.T) {
 
 func TestTooSmallDiskIsNotFilled(t *testing.T) {
 	given, _ := options(t, 1000, 600<<20)
-	given.freeAndTotal = func(string) (int64, int64, error) { return 800 << 20, 100 << 30, nil }
+	given.freeAndTotal = func(string) (int64, int64, error) { return 16200 << 20, 100 << 30, nil }
 	var failure *contract.Failure
-	if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "InsufficientStorage" || !strings.Contains(failure.Message, "800.0 MiB") {
+	if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "InsufficientStorage" || !strings.Contains(failure.Message, "15.8 GiB") {
 		t.Fatalf("%v", err)
 	}
 	if entries, _ := os.ReadDir(given.folder()); len(entries) != 0 {
@@ -99,10 +100,8 @@ func TestReserveStaysFree(t *testing.T) {
 		free, total, reserve int64
 		fits                 bool
 	}{
-		{"a 20th of a small disk", 5000 + 1000, 20_000, -1, true},
-		{"a byte less than a 20th", 5000 + 999, 20_000, -1, false},
-		{"256 MiB of a large disk", 5000 + 256<<20, 1 << 40, -1, true},
-		{"a byte less than 256 MiB", 4999 + 256<<20, 1 << 40, -1, false},
+		{"15% and 1 GiB", 5000 + 150_000_000_000 + 1<<30, 1_000_000_000_000, -1, true},
+		{"a byte less than 15% and 1 GiB", 4999 + 150_000_000_000 + 1<<30, 1_000_000_000_000, -1, false},
 		{"what was asked for", 5000 + 500, 20_000, 500, true},
 		{"a byte less than what was asked for", 5000 + 499, 20_000, 500, false},
 		{"nothing", 5000, 20_000, 0, true},
@@ -175,5 +174,103 @@ func TestInterruptedRunLeavesNoPartialFiles(t *testing.T) {
 	}
 	if found := names(t, given.folder()); found != "1000.bin 1000.bin.sha256" {
 		t.Errorf("there is %s", found)
+	}
+}
+
+func TestFilesOnANodeHaveALimit(t *testing.T) {
+	given, _ := options(t, 1000)
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	given.Sizes, given.Most = []int64{2000}, 3000+65
+	if err := Run(t.Context(), given); err != nil {
+		t.Error(err)
+	}
+	given.Sizes = []int64{500}
+	var failure *contract.Failure
+	if err := Run(t.Context(), given); !errors.As(err, &failure) || !strings.Contains(failure.Message, "limits.nodeFiles") {
+		t.Errorf("%v", err)
+	}
+}
+
+// held runs Hold until the files are there. end ends it.
+func held(t *testing.T, given Options) (end func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	marker, ended := filepath.Join(t.TempDir(), "prepared"), make(chan error, 1)
+	go func() { ended <- Hold(ctx, given, marker) }()
+	for {
+		if _, err := os.Stat(marker); err == nil {
+			break
+		}
+		select {
+		case err := <-ended:
+			t.Fatal(err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	return func() error {
+		cancel()
+		return <-ended
+	}
+}
+
+func TestHeldFilesGoWithTheirServer(t *testing.T) {
+	given, _ := options(t, 1000)
+	if err := Run(t.Context(), given); err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string) {
+		if err := os.WriteFile(filepath.Join(given.folder(), name), []byte("own"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("film")
+	if err := os.Symlink("film", filepath.Join(given.folder(), "7.bin")); err != nil {
+		t.Fatal(err)
+	}
+	given.Sizes = []int64{2000, 3000}
+	end := held(t, given)
+	if found := names(t, given.folder()); found != "2000.bin 2000.bin.sha256 3000.bin 3000.bin.sha256 7.bin film" {
+		t.Errorf("while they are held there is %s", found)
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	if found := names(t, given.folder()); found != "7.bin film" {
+		t.Errorf("at the end there is %s", found)
+	}
+}
+
+func TestFilesThatDoNotFitLeaveNone(t *testing.T) {
+	given, _ := options(t, 1000, 1<<50)
+	if err := Hold(t.Context(), given, filepath.Join(t.TempDir(), "prepared")); err == nil {
+		t.Error("they fit")
+	}
+	if found := names(t, given.folder()); found != "" {
+		t.Errorf("there is %s", found)
+	}
+}
+
+// TestNextServerWaitsForTheEndOfTheLast which would remove its files.
+func TestNextServerWaitsForTheEndOfTheLast(t *testing.T) {
+	given, _ := options(t, 1000)
+	end := held(t, given)
+	next := make(chan func() error)
+	go func() { next <- held(t, given) }()
+	select {
+	case <-next:
+		t.Error("two servers hold the same files")
+	case <-time.After(3 * lockPause):
+	}
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	endNext := <-next
+	if found := names(t, given.folder()); found != "1000.bin 1000.bin.sha256" {
+		t.Errorf("there is %s", found)
+	}
+	if err := endNext(); err != nil {
+		t.Error(err)
 	}
 }

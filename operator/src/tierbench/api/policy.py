@@ -88,6 +88,11 @@ class Policy(BaseModel):
         description="Directories of nodes that a hostPath can name, with their subdirectories. Links below them are "
         "not followed. Files are in a directory _tierbench of their own.",
     )
+    keep_files: bool = Field(
+        default=False,
+        description="Whether files that a hostPath contains stay on the node for the next run, and after the benchmark "
+        "is deleted. If false, they are removed with the server, and written again for each server.",
+    )
     refused_networks: tuple[Cidr, ...] = Field(
         default=(
             "0.0.0.0/8",
@@ -249,8 +254,13 @@ class Quotas(Model):
     )
     free_disk: Annotated[str, Field(max_length=18, pattern=f"^({QUANTITY_PATTERN.strip('^$')})?$")] = Field(
         default="",
-        description="Space of a node's disk that stays free when files are prepared there. If empty, 5% of the disk "
-        "or 256Mi, whichever is less.",
+        description="Space of a node's disk that stays free when files are prepared there. If empty, 15% of the disk "
+        "and 1Gi: a kubelet evicts pods when less than 15% is free.",
+    )
+    node_files: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
+        default="64Gi",
+        description="Maximum size of all files that a benchmark has on a node. With policy.keepFiles, the files that "
+        "earlier runs left in its directory count, too.",
     )
 
     @property
@@ -262,6 +272,11 @@ class Quotas(Model):
     def most_stored_bytes(self) -> int:
         """The maximum size of the results and records of all benchmarks."""
         return parse_size(self.stored_bytes)
+
+    @property
+    def most_file_bytes(self) -> int:
+        """The maximum size of the files on a node."""
+        return parse_size(self.node_files)
 
     @property
     def free_bytes(self) -> int | None:

@@ -294,6 +294,7 @@ class Run:
             measured_nodes=self.needed_nodes,
             refined_levels=self._refined_levels,
             free_bytes=self.observed.quotas.free_bytes,
+            most_file_bytes=self.observed.quotas.most_file_bytes,
         )
 
     @property

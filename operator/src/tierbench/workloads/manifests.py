@@ -107,11 +107,12 @@ def server_manifests(
     before: Sequence[Manifest] = (),
     share_processes: bool = False,
     protocols: Sequence[str] = ("TCP",),
+    grace_seconds: int | None = None,
 ) -> tuple[Manifest, ...]:
     """Returns the Services of a server and its agent, and last the pod with both.
 
     `ports` are those that clients connect to, `before` are init containers. With `share_processes`, the agent can
-    measure the CPU time of the server's processes.
+    measure the CPU time of the server's processes. `grace_seconds` is the time that a container has to end.
     """
     labels = server_labels(instance.run, instance.slot)
     services = access_services(owner.metadata(instance.name, labels), labels, access, ports, protocols)
@@ -119,6 +120,7 @@ def server_manifests(
         **({"hostNetwork": True} if access is Access.HOST_NETWORK else {}),
         **({"shareProcessNamespace": True} if share_processes else {}),
         **({"initContainers": list(before)} if before else {}),
+        **({} if grace_seconds is None else {"terminationGracePeriodSeconds": grace_seconds}),
     }
     return (*services, *_agent_and_pod(owner, images, instance, [*containers, agent], volumes, fields))
 

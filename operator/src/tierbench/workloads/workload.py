@@ -162,7 +162,7 @@ class ServerInstance:
     `name` is the name of its pod and its Service, `attached` that of objects that only they use. `slot` is the number
     of its placement. `measured_nodes` are all nodes that the run measures on. `api_version` is that of another operator
     that deploys the server. `refined_levels` replace the levels of the spec that the server is prepared for.
-    `free_bytes` of the node's disk stay free.
+    `free_bytes` of the node's disk stay free, and its files have at most `most_file_bytes`.
     """
 
     name: str
@@ -177,6 +177,7 @@ class ServerInstance:
     api_version: str = ""
     refined_levels: tuple[str, ...] = ()
     free_bytes: int | None = None
+    most_file_bytes: int = 0
 
 
 @dataclass(frozen=True)

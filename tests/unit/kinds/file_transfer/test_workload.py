@@ -93,16 +93,40 @@ def test_every_container_is_restricted(storage: dict[str, Any]) -> None:
             assert "memory" not in container.get("resources", {}).get("limits", {})
 
 
-@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
-def test_the_requested_space_on_the_nodes_disk_stays_free(storage: dict[str, Any]) -> None:
-    def prepared(instance: ServerInstance) -> list[str]:
-        pod = workload(storage=storage).server(instance)[-1]
-        arguments: list[str] = pod["spec"]["initContainers"][0]["args"]
-        return arguments
+def preparation(storage: dict[str, Any], instance: ServerInstance = INSTANCE, *, keep: bool = False) -> dict[str, Any]:
+    asked = benchmark(storage=storage)
+    pod = FileTransfer(OWNER, asked.spec, IMAGES, Policy(keep_files=keep)).server(instance)[-1]
+    container: dict[str, Any] = pod["spec"]["initContainers"][0]
+    return container
 
-    assert "--reserve-bytes" not in prepared(INSTANCE)
-    reserved = prepared(replace(INSTANCE, free_bytes=5 * 2**30))[-2:] == ["--reserve-bytes", str(5 * 2**30)]
-    assert reserved == ("persistentVolumeClaim" not in storage)
+
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
+def test_files_on_the_nodes_disk_have_bounds(storage: dict[str, Any]) -> None:
+    bounded = preparation(storage, replace(INSTANCE, free_bytes=5 * 2**30, most_file_bytes=2**30))["args"]
+    bounds = [["--most-bytes", str(2**30)], ["--reserve-bytes", str(5 * 2**30)]]
+    given = [bounded[bounded.index(flag) : bounded.index(flag) + 2] for flag, _ in bounds if flag in bounded]
+    assert given == ([["--reserve-bytes", "0"]] if "persistentVolumeClaim" in storage else bounds)
+    assert ("--reserve-bytes" in preparation(storage)["args"]) == ("persistentVolumeClaim" in storage)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
+def test_files_of_a_host_path_go_with_their_server_unless_the_policy_keeps_them(
+    storage: dict[str, Any], keep: bool
+) -> None:
+    container = preparation(storage, keep=keep)
+    holds = "hostPath" in storage and not keep
+    assert container.get("restartPolicy") == ("Always" if holds else None)
+    assert ("--hold" in container["args"]) == holds
+    if holds:
+        marker = container["args"][container["args"].index("--hold") + 1]
+        assert container["startupProbe"]["exec"]["command"] == ["/tierbench-client", "prepared", marker]
+        assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+
+
+def test_a_server_has_time_to_remove_its_files() -> None:
+    grace = [pod_specs(workload(storage=storage))[0]["terminationGracePeriodSeconds"] for storage in STORAGES]
+    assert grace == [30 if "hostPath" in storage else 2 for storage in STORAGES]
 
 
 def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
@@ -187,7 +211,8 @@ def test_files_of_the_node_are_given_to_the_user_that_serves_them(user: int | No
     for storage in STORAGES:
         given = FileTransfer(OWNER, benchmark(storage=storage).spec, replace(IMAGES, user=user))
         arguments = pod_specs(given)[0]["initContainers"][0]["args"]
-        assert arguments[5:] == (owner if "hostPath" in storage else [])
+        place = arguments.index("--owner") if "--owner" in arguments else len(arguments)
+        assert arguments[place : place + 2] == (owner if "hostPath" in storage else [])
 
 
 def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -1,6 +1,5 @@
 """FileTransferBenchmark as a workload: nginx with its files, and the Jobs that download them."""
 
-import posixpath
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -9,7 +8,17 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
+from tierbench.kinds.file_transfer.spec import FileTransferSpec
+from tierbench.kinds.file_transfer.storage import (
+    DATA,
+    REMOVAL_SECONDS,
+    TMP,
+    FileVolume,
+    claims,
+    file_sizes,
+    file_volume,
+    prepare,
+)
 from tierbench.kinds.registry import probe
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
@@ -32,7 +41,6 @@ from tierbench.workloads.pods import (
     credentials_volumes,
     measured_resources,
     secret_items,
-    sidecar_resources,
 )
 from tierbench.workloads.workload import (
     ClientInstance,
@@ -51,8 +59,6 @@ from tierbench.workloads.workload import (
     server_labels,
 )
 
-DATA: Final = "/data"
-FOLDER: Final = "_tierbench"  # `prepare` creates it in the storage, and the server has no other files there
 NGINX: Final = "nginx"
 PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
 PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
@@ -138,7 +144,7 @@ class FileTransfer:
         """Returns ConfigMap, the volume claim if there is one, Services, and last the pod."""
         owner, spec, images = self.owner, self.spec, self.images
         attached = owner.metadata(instance.attached, server_labels(instance.run, instance.slot))
-        sizes = _sizes(spec, instance)
+        sizes = file_sizes(spec, instance)
         files = file_volume(spec.storage, self.policy, instance.attached, sum(sizes))
         config_map = {
             "apiVersion": "v1",
@@ -167,9 +173,15 @@ class FileTransfer:
                     *credentials_volumes(instance, _keys(spec)),
                     {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
                 ],
-                before=[_prepare(spec, images, instance, files)],
+                before=[prepare(spec, images, instance, files, holds=self._holds_files)],
+                grace_seconds=REMOVAL_SECONDS if self._holds_files else None,
             ),
         )
+
+    @property
+    def _holds_files(self) -> bool:
+        """Whether the files on the node's disk are removed with the server."""
+        return self.spec.storage.host_path is not None and not self.policy.keep_files
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """Returns the Job that downloads one file, trial after trial."""
@@ -196,65 +208,6 @@ class FileTransfer:
     def preflight(self) -> tuple[Workload, ...]:
         """Returns the measurement of the network on the path of downloads."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
-
-
-@dataclass(frozen=True)
-class FileVolume:
-    """A volume, and the directory in it that contains the files.
-
-    The files are mounted with a subPath, in which the kubelet does not follow links out of the volume.
-    """
-
-    source: dict[str, Any]
-    folder: str = ""
-
-    @property
-    def volume(self) -> dict[str, Any]:
-        """The volume for the pod."""
-        return {"name": "data", **self.source}
-
-    @property
-    def served(self) -> dict[str, Any]:
-        """The mount of the files alone, read-only."""
-        return {**self.mount(FOLDER), "readOnly": True}
-
-    def mount(self, folder: str = "") -> dict[str, Any]:
-        """Returns the mount of the storage, or of a directory in it."""
-        return {"name": "data", "mountPath": DATA, "subPath": posixpath.join(self.folder, folder).rstrip("/")}
-
-
-def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) -> FileVolume:
-    """Returns the volume that the storage asks for, with space for `needed` bytes.
-
-    On a node's disk, the volume is a directory that the administrator permits.
-
-    Raises:
-        ValueError: no permitted directory contains the path, because the policy changed after the benchmark was
-            created.
-    """
-    if storage.host_path is not None:
-        prefix, folder = policy.permitted_directory(storage.host_path.path)
-        return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
-    if storage.persistent_volume_claim is not None:
-        return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
-    return FileVolume({"emptyDir": {"sizeLimit": str(_room(needed))}})
-
-
-def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
-    """Returns the claim for `needed` bytes, if the storage asks for one."""
-    if storage.persistent_volume_claim is None:
-        return ()
-    spec = {
-        "accessModes": ["ReadWriteOnce"],
-        "storageClassName": storage.persistent_volume_claim.storage_class_name,
-        "resources": {"requests": {"storage": str(_room(needed))}},
-    }
-    return ({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec},)
-
-
-def _room(needed: int) -> int:
-    """Returns the size of a volume for `needed` bytes, with what the file system needs and what stays free."""
-    return needed + needed // 4 + 512 * 2**20
 
 
 def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
@@ -289,40 +242,9 @@ def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
     return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
 
 
-def _sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
-    return [parse_size(size) for size in instance.refined_levels or spec.file_sizes]
-
-
 def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
     """Returns the keys of the Secret that nginx needs."""
     return TLS_CERTIFICATE if any(tls is not Tls.NONE for tls in spec.tls) else ()
-
-
-def _prepare(spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume) -> dict[str, Any]:
-    """Returns the init container that writes the files. Space on the node's disk stays free, but not in a claim."""
-    sizes = ",".join(map(str, _sizes(spec, instance)))
-    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
-    of_node = spec.storage.persistent_volume_claim is None
-    free = [] if instance.free_bytes is None or not of_node else ["--reserve-bytes", str(instance.free_bytes)]
-    return {
-        "name": "prepare",
-        **images.pulled(images.client),
-        "args": ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *free],
-        "resources": sidecar_resources(spec.servers.resources),
-        "securityContext": security,
-        "volumeMounts": [files.mount()],
-    }
-
-
-def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
-    """Returns the security context and arguments to write to a hostPath.
-
-    It belongs to root, so the container runs as root, with the right to give files to the server's user. If the
-    platform assigns the user, the container reports that it cannot.
-    """
-    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
-    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
-    return security, [] if user is None else ["--owner", f"{user}:{user}"]
 
 
 def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume) -> dict[str, Any]:
@@ -343,7 +265,7 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
             files.served,
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
             *credentials_mounts(_keys(spec)),
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 (the container's own)
+            TMP,
         ],
     }
 

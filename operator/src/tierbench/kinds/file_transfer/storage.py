@@ -1,0 +1,134 @@
+"""The storage of a server's files: its volume, and the container that writes the files on the node."""
+
+import posixpath
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tierbench.api.policy import Policy
+from tierbench.api.quantity import parse_size
+from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
+from tierbench.workloads.pods import RESTRICTED, SERVER_READY_PERIOD_SECONDS, sidecar_resources
+from tierbench.workloads.workload import Images, Manifest, ServerInstance
+
+DATA: Final = "/data"
+FOLDER: Final = "_tierbench"  # `prepare` creates it in the storage, and the server has no other files there
+TMP: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 (the pod's own)
+_PREPARED: Final = "/tmp/prepared"  # noqa: S108 (the pod's own)
+_PREPARATION_PROBES: Final = 7 * 24 * 3600  # the operator ends it before, after timeouts.serverReadySeconds
+REMOVAL_SECONDS: Final = 30
+
+
+@dataclass(frozen=True)
+class FileVolume:
+    """A volume, and the directory in it that contains the files.
+
+    The files are mounted with a subPath, in which the kubelet does not follow links out of the volume.
+    """
+
+    source: dict[str, Any]
+    folder: str = ""
+
+    @property
+    def volume(self) -> dict[str, Any]:
+        """The volume for the pod."""
+        return {"name": "data", **self.source}
+
+    @property
+    def served(self) -> dict[str, Any]:
+        """The mount of the files alone, read-only."""
+        return {**self.mount(FOLDER), "readOnly": True}
+
+    def mount(self, folder: str = "") -> dict[str, Any]:
+        """Returns the mount of the storage, or of a directory in it."""
+        return {"name": "data", "mountPath": DATA, "subPath": posixpath.join(self.folder, folder).rstrip("/")}
+
+
+def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) -> FileVolume:
+    """Returns the volume that the storage asks for, with space for `needed` bytes.
+
+    On a node's disk, the volume is a directory that the administrator permits.
+
+    Raises:
+        ValueError: no permitted directory contains the path, because the policy changed after the benchmark was
+            created.
+    """
+    if storage.host_path is not None:
+        prefix, folder = policy.permitted_directory(storage.host_path.path)
+        return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
+    if storage.persistent_volume_claim is not None:
+        return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
+    return FileVolume({"emptyDir": {"sizeLimit": str(_room(needed))}})
+
+
+def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
+    """Returns the claim for `needed` bytes, if the storage asks for one."""
+    if storage.persistent_volume_claim is None:
+        return ()
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": storage.persistent_volume_claim.storage_class_name,
+        "resources": {"requests": {"storage": str(_room(needed))}},
+    }
+    return ({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec},)
+
+
+def _room(needed: int) -> int:
+    """Returns the size of a volume for `needed` bytes, with what the file system needs and what stays free."""
+    return needed + needed // 4 + 512 * 2**20
+
+
+def file_sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
+    """Returns the sizes of the files that a server has."""
+    return [parse_size(size) for size in instance.refined_levels or spec.file_sizes]
+
+
+def prepare(
+    spec: FileTransferSpec, images: Images, instance: ServerInstance, files: FileVolume, *, holds: bool
+) -> dict[str, Any]:
+    """Returns the init container that writes the files. It leaves space on the node's disk, but a claim is its own.
+
+    If it `holds` the files, it runs until the pod is deleted, and then removes them.
+    """
+    sizes = ",".join(map(str, file_sizes(spec, instance)))
+    security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
+    arguments = ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *_bounds(spec, instance)]
+    container = {
+        "name": "prepare",
+        **images.pulled(images.client),
+        "args": arguments,
+        "resources": sidecar_resources(spec.servers.resources),
+        "securityContext": security,
+        "volumeMounts": [files.mount()],
+    }
+    if not holds:
+        return container
+    return {
+        **container,
+        "restartPolicy": "Always",
+        "args": [*arguments, "--hold", _PREPARED],
+        "startupProbe": {
+            "exec": {"command": ["/tierbench-client", "prepared", _PREPARED]},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "timeoutSeconds": 10,
+            "failureThreshold": _PREPARATION_PROBES,
+        },
+        "volumeMounts": [files.mount(), TMP],
+    }
+
+
+def _bounds(spec: FileTransferSpec, instance: ServerInstance) -> list[str]:
+    if spec.storage.persistent_volume_claim is not None:
+        return ["--reserve-bytes", "0"]
+    most = [] if not instance.most_file_bytes else ["--most-bytes", str(instance.most_file_bytes)]
+    return [*most, *([] if instance.free_bytes is None else ["--reserve-bytes", str(instance.free_bytes)])]
+
+
+def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
+    """Returns the security context and arguments to write to a hostPath.
+
+    It belongs to root, so the container runs as root, with the right to give files to the server's user. If the
+    platform assigns the user, the container reports that it cannot.
+    """
+    capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
+    security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
+    return security, [] if user is None else ["--owner", f"{user}:{user}"]
