@@ -2,11 +2,13 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -82,4 +84,52 @@ func TestKilledClientClosesItsGate(t *testing.T) {
 	if took := time.Since(asked); took > soon {
 		t.Errorf("it listened for %v", took)
 	}
+}
+
+// TestSilentStrangerIsLeftBehind that connects as soon as the server listens, and sends nothing.
+func TestSilentStrangerIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	var (
+		servers []*iperf3
+		flags   []string
+		once    sync.Once
+	)
+	first := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
+			if request.URL.Path == "/v1/open" {
+				writer = &opening{writer, func() { once.Do(func() { silent(t, servers[0].address()) }) }}
+			}
+			next.ServeHTTP(writer, request)
+		})
+	}
+	servers, flags = gated(t, 1, first)
+	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "--duration-seconds=1")...)...)
+	if code != 0 || len(trials) != 1 || trials[0].Outcome != contract.Completed {
+		t.Errorf("exit code %d, %+v", code, trials)
+	}
+}
+
+// opening calls opened before the client learns that the gate is open.
+type opening struct {
+	http.ResponseWriter
+	opened func()
+}
+
+func (o *opening) WriteHeader(status int) {
+	if status == http.StatusOK {
+		o.opened()
+	}
+	o.ResponseWriter.WriteHeader(status)
+}
+
+func (o *opening) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+
+// silent connects until the test ends.
+func silent(t *testing.T, address string) {
+	connection, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Cleanup(func() { connection.Close() })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/sockdiag"
 )
 
 const (
@@ -18,7 +19,11 @@ const (
 	// results at the end.
 	lingering = time.Minute
 	longest   = 1e6 // milliseconds of anything that is read
+	// The server answers within a round trip. But if another program connects first and is silent, the server waits for it.
+	greeting = 10 * time.Second
 )
+
+var errNoAnswer = errors.New("the server does not answer")
 
 // iperf3Report contains the fields of iperf3's --json output that are used.
 type iperf3Report struct {
@@ -71,7 +76,18 @@ type traffic struct {
 
 // transmit makes the load of one trial. An error is a *contract.Failure or context.Canceled.
 func transmit(ctx context.Context, options *Options) (traffic, error) {
-	written, stderr, err := run(ctx, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
+	watched, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	defer time.AfterFunc(greeting, func() {
+		if !answers(options.Port) {
+			end(errNoAnswer)
+		}
+	}).Stop()
+	written, stderr, err := run(watched, options.Duration+lingering, "iperf3", iperf3Arguments(options)...)
+	if errors.Is(context.Cause(watched), errNoAnswer) {
+		message := fmt.Sprintf("%v within %v: another connection to it may be silent; see who else connects to this server", errNoAnswer, greeting)
+		return traffic{}, &contract.Failure{Reason: serverBusy, Message: message}
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return traffic{}, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
 	}
@@ -79,6 +95,19 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 		return traffic{}, err
 	}
 	return readIperf3(written, stderr, options)
+}
+
+// answers is whether a server of this port has sent anything. It is true as well if no connection is there, or the kernel does
+// not count.
+func answers(port uint16) bool {
+	silent := false
+	for _, one := range sockdiag.NewWatch(func(_, remote uint16) bool { return remote == port }).Look() {
+		if one.Info.Bytes_received > 0 {
+			return true
+		}
+		silent = silent || one.Info.Bytes_acked > 1 // the SYN counts, too
+	}
+	return !silent
 }
 
 func iperf3Arguments(options *Options) []string {

@@ -56,11 +56,11 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	if err != nil && !(errors.As(err, &unanswered) && unanswered.Reason == pingFailed) {
 		return err
 	}
-	shut, err := open(ctx, options)
-	if err != nil {
+	gate := &gate{options: options}
+	if err := gate.open(ctx); err != nil {
 		return err
 	}
-	defer shut()
+	defer gate.shut()
 	observed := false
 	if options.Agent != nil && options.Part == 0 {
 		if observed, err = options.Agent.BeginTracing(ctx, options.serverTrace(), options.Streams*options.Parts); err != nil {
@@ -78,7 +78,7 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	if unanswered != nil {
 		return report.Ended(withoutLoad(unanswered, number, warmup, began))
 	}
-	trial, seen, err := load(ctx, options, together)
+	trial, seen, err := load(ctx, options, gate, together)
 	if err != nil {
 		return err
 	}
@@ -106,13 +106,31 @@ func pingTogether(ctx context.Context, options *Options, number int, warmup bool
 	return ping(ctx, &options.Ping)
 }
 
-// open lets the server listen until shut is called. A server without an agent always listens. Each of several simultaneous
-// clients has its own server.
-func open(ctx context.Context, options *Options) (shut func(), err error) {
-	if options.Agent == nil {
-		return func() {}, nil
+// gate lets the server listen while it is open. A server without an agent always listens. Each of several simultaneous clients
+// has its own server.
+type gate struct {
+	options *Options
+	close   func()
+}
+
+func (g *gate) open(ctx context.Context) (err error) {
+	if g.options.Agent != nil {
+		g.close, err = g.options.Agent.Open(ctx, g.options.Part)
 	}
-	return options.Agent.Open(ctx, options.Part)
+	return err
+}
+
+func (g *gate) shut() {
+	if g.close != nil {
+		g.close()
+		g.close = nil
+	}
+}
+
+// reopen restarts the server, which ends the connections of strangers.
+func (g *gate) reopen(ctx context.Context) error {
+	g.shut()
+	return g.open(ctx)
 }
 
 // withoutLoad returns a trial whose ping has failed.
@@ -163,7 +181,7 @@ func meet(ctx context.Context, options *Options, before string, number int, warm
 // load makes the load of one trial. It retries while the server may become ready. Simultaneous clients report how long after the
 // common start their load began. If TCP is traced at this side, the kernel knows it. Otherwise it is the start of iperf3, which
 // first negotiates with its server over a link that others may already fill.
-func load(ctx context.Context, options *Options, together time.Time) (trial contract.Trial, seen traffic, err error) {
+func load(ctx context.Context, options *Options, gate *gate, together time.Time) (trial contract.Trial, seen traffic, err error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), rusage.ProgramsCPU()
 		watched := watch(options)
@@ -176,6 +194,11 @@ func load(ctx context.Context, options *Options, together time.Time) (trial cont
 		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
 			if err := wait.For(ctx, retryPause); err != nil {
 				return contract.Trial{}, traffic{}, context.Canceled
+			}
+			if failure.Reason == serverBusy {
+				if err := gate.reopen(ctx); err != nil {
+					return contract.Trial{}, traffic{}, err
+				}
 			}
 			continue
 		}
