@@ -72,8 +72,8 @@ class HostPath(Model):
         f"is not a path: write {HOST_STORAGE}/NAME. Names have letters, digits, dots, hyphens and underscores, "
         "and begin with a letter or a digit",
         f"A directory in the chart value policy.hostPaths, by default {HOST_STORAGE}, or one below it. It "
-        "is created if it does not exist. Files are in a directory of their own, and are removed with the server unless "
-        "the chart value policy.keepFiles is true.",
+        "is created if it does not exist. Files are in a directory of their own, and are removed with the server "
+        "unless the chart value policy.keepFiles is true.",
     )
 
 
