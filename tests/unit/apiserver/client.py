@@ -54,7 +54,9 @@ class _InProcessResponse:
         return json.dumps(self._body).encode()
 
     async def _pieces(self) -> AsyncIterator[bytes]:
-        assert not isinstance(self._body, dict)
+        if isinstance(self._body, dict):
+            yield json.dumps(self._body).encode()
+            return
         async for data in self._body:
             for start in range(0, len(data), _PIECE_BYTES):
                 yield data[start : start + _PIECE_BYTES]

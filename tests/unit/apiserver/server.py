@@ -241,6 +241,11 @@ class ApiServer:
             self._pages.clear()
         self._interrupted = False
 
+    def restore(self, *, version: int) -> None:
+        """Ends all watches, and has a lower version from now on, as after the restoration of a backup."""
+        self.end_watches(ApiError(504, "Timeout", "Too large resource version"))
+        self._version = version
+
     def bookmark(self) -> None:
         """Sends a bookmark of a new version to all watches."""
         self._version += 1
@@ -316,7 +321,7 @@ class ApiServer:
         if (token := request.query.get("continue")) is None:
             version, items = self._version, self.matching(request.path, request.query.get("labelSelector", ""))
         elif token in self._pages:
-            version, items = self._pages.pop(token)
+            version, items = self._pages[token]
         else:
             raise ApiError(410, "Expired", "The provided continue parameter is too old")
         end = min(self.page, int(request.query.get("limit", self.page)))

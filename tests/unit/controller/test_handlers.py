@@ -159,9 +159,11 @@ def refuse_patches(server: ApiServer, count: int, error: ApiError) -> None:
     server.reactor = refuse
 
 
-def pod(server: ApiServer, name: str) -> Raw:
+def pod(server: ApiServer, name: str, owner: str = "uid-demo-1", **spec: Any) -> Raw:
     labels = {LABEL_KIND: KEY[0], LABEL_BENCHMARK: KEY[2]}
-    return server.put(PODS, {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {}})
+    references = [{"kind": KEY[0], "name": KEY[2], "uid": owner, "controller": True}]
+    metadata = {"name": name, "labels": labels, "ownerReferences": references}
+    return server.put(PODS, {"metadata": metadata, "spec": spec, "status": {}})
 
 
 def finalizers(server: ApiServer, name: str = "demo") -> list[str] | None:
@@ -288,7 +290,7 @@ async def test_empty_relist_deletes_all_objects(server: ApiServer) -> None:
 async def test_ended_watches_continue_without_a_relist(server: ApiServer) -> None:
     put(server)
     async with operating(server) as operator:
-        await server.until(lambda: len(server.writes) == 1)
+        await server.until(lambda: Reconciler.log)
         lists = sum(request.is_list for request in server.requests)
         server.interrupt_watches()
         server.force_delete(RESOURCE, "demo")
@@ -355,12 +357,37 @@ async def test_every_type_is_watched_once_and_listed_in_pages(server: ApiServer)
     async with operating(server) as operator:
         await server.until(lambda: sum(request.is_watch for request in server.requests) == 8)
         assert len(operator.context.objects[RESOURCE].names()) == 5
-    pages = [each for each in server.requests if RESOURCE.plural in each.path and each.query.get("limit") == "100"]
+    pages = [each for each in server.requests if RESOURCE.plural in each.path and each.is_list]
     assert len(pages) == 3
     selected = {each.path for each in server.requests if each.query.get("labelSelector", "").startswith(LABEL_KIND)}
     assert selected == {"/api/v1/pods", "/api/v1/services", "/apis/batch/v1/jobs"}
     paths = {each.path for each in server.requests}
     assert not [path for path in paths if path.endswith(("namespaces", "definitions"))], "they need more permissions"
+
+
+async def test_objects_that_no_benchmark_owns_reach_neither_caches_nor_kopf(
+    server: ApiServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anyone can create objects with labels of benchmarks. What is kept of each would take memory without bound."""
+    seen: list[Raw] = []
+    put(server)
+    pod(server, "listed", "other")
+    pod(server, "mine", containers=[{"name": "c", "env": [{"name": "A", "value": "v" * 3_000_000}]}])
+    server.change(RESOURCE, "demo", metadata={"annotations": {"a": "v"}})
+    monkeypatch.setattr(ListObserver, "is_outdated", lambda self, resource, raw: seen.append(raw))
+    async with operating(server) as operator:
+        await server.until(lambda: Reconciler.log)
+        pod(server, "watched", "other")
+        pod(server, "second", containers=[{"name": "c", "env": [{"name": "A", "value": "v"}]}])
+        pods = operator.context.objects[PODS]
+        await server.until(lambda: len(pods.names()) == 2)
+        server.force_delete(PODS, "mine")
+        await server.until(lambda: pods.names() == (("default", "second"),))
+        kept = pods.get(("default", "second"))
+        assert kept is not None
+        assert kept["spec"] == {"containers": [{"name": "c"}]}
+    assert {raw["metadata"]["name"] for raw in seen} == {"demo", "mine", "second"}
+    assert not [raw for raw in seen if "annotations" in raw["metadata"] or "env" in str(raw)]
 
 
 async def test_operator_of_some_namespaces_watches_only_these(server: ApiServer) -> None:
@@ -397,7 +424,7 @@ async def test_event_that_arrives_after_the_relist_without_its_object_is_dropped
 async def test_operator_that_ends_waits_for_its_daemons_and_releases_its_lease(server: ApiServer) -> None:
     put(server)
     async with operating(server) as operator:
-        await server.until(lambda: finalizers(server) == [FINALIZER])
+        await server.until(lambda: finalizers(server) == [FINALIZER] and Reconciler.log)
         start = time.monotonic()
         os.kill(os.getpid(), signal.SIGTERM)
         await server.until(lambda: operator.released)

@@ -1,7 +1,7 @@
 """A watch continues after each error, a list of several pages is one list, and the cache keeps the newest objects."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
@@ -15,6 +15,7 @@ from tests.unit.apiserver.server import ApiServer, Request
 from tierbench.kube import informer as watching
 from tierbench.kube.client import ApiError
 from tierbench.kube.informer import (
+    HistoryLostError,
     Informer,
     InformerCache,
     InitialListSynced,
@@ -22,7 +23,7 @@ from tierbench.kube.informer import (
     Update,
     WatchEvent,
 )
-from tierbench.kube.meta import PODS
+from tierbench.kube.meta import JOBS, PODS, ResourceType
 
 Raw = dict[str, Any]
 
@@ -207,8 +208,86 @@ def test_lists_of_another_client_are_handled_page_by_page() -> None:
     assert not lists.synced.is_set()
     empty = {"metadata": {"resourceVersion": "8"}, "items": None}
     lists.observe(URL("https://h/proxy/api/v1/namespaces/lab/pods"), empty)
-    lists.observe(URL("https://h/proxy/api/v1"), {"resources": []})
     assert lists.synced.is_set()
+    assert not lists.observes(URL("https://h/proxy/api/v1"))
+
+
+def observer(admit: Callable[[Mapping[str, Any]], Any], *resources: ResourceType) -> tuple[ListObserver, list[str]]:
+    """Returns an observer of these types, and the names of the objects that it handles."""
+    handled: list[str] = []
+
+    def handle(raw: Mapping[str, Any], *, deleted: bool) -> None:
+        handled.append(raw["metadata"]["name"])
+
+    return ListObserver([Informer(one, handle, tuple, (None,), admit=admit) for one in resources], ""), handled
+
+
+def test_other_client_gets_nothing_of_an_object_that_is_not_kept() -> None:
+    """The version of its event counts all the same, because the client continues there."""
+
+    def admit(raw: Mapping[str, Any]) -> Any:
+        return None if raw["metadata"]["name"] == "foreign" else {"metadata": raw["metadata"]}
+
+    lists, handled = observer(admit, PODS)
+    url = URL("https://h/api/v1/pods")
+    page = lists.observe(
+        url, {"metadata": {"resourceVersion": "3"}, "items": [cached(1, "foreign"), cached(2, spec=1)]}
+    )
+    assert [sorted(item) for item in page["items"]] == [["metadata"]]
+    assert handled == ["one"]
+    assert lists.is_outdated(PODS, cached(1, "foreign"))
+    event = lists.reduce(url, {"type": "MODIFIED", "object": cached(5, "foreign")})
+    assert event == {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "5"}}}
+    assert sorted(lists.reduce(url, {"type": "ADDED", "object": cached(6, spec=1)})["object"]) == ["metadata"]
+    error = {"type": "ERROR", "object": {"code": 410}}
+    assert lists.reduce(url, error) == error
+
+
+def test_invalid_object_is_not_kept() -> None:
+    def admit(raw: Mapping[str, Any]) -> Any:
+        raise KeyError("labels")
+
+    lists, handled = observer(admit, PODS)
+    url = URL("https://h/api/v1/pods")
+    assert lists.observe(url, {"metadata": {"resourceVersion": "3"}, "items": [cached(1)]})["items"] == []
+    assert lists.reduce(url, {"type": "ADDED", "object": cached(6)})["type"] == "BOOKMARK"
+    assert handled == []
+
+
+async def test_types_are_listed_first_in_the_order_of_the_informers() -> None:
+    """An object is admitted only if its owner is known."""
+    lists, _ = observer(lambda raw: raw, JOBS, PODS)
+    jobs, pods = URL("https://h/apis/batch/v1/jobs"), URL("https://h/api/v1/pods")
+    waiting = asyncio.create_task(lists.wait_for_turn(pods))
+    await lists.wait_for_turn(jobs)
+    assert not waiting.done()
+    lists.observe(jobs, {"metadata": {"resourceVersion": "3", "continue": "x"}, "items": []})
+    await asyncio.sleep(0)
+    assert not waiting.done(), "the list is not complete"
+    lists.observe(jobs.update_query({"continue": "x"}), {"metadata": {"resourceVersion": "3"}, "items": []})
+    await waiting
+
+
+def test_list_of_an_earlier_state_ends_the_process() -> None:
+    """A restored backup has lower versions. What is known would count as newer than all of its objects."""
+    lists, _ = observer(lambda raw: raw, PODS)
+    url = URL("https://h/api/v1/pods")
+    lists.observe(url, {"metadata": {"resourceVersion": "3"}, "items": []})
+    lists.reduce(url, {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}})
+    with pytest.raises(HistoryLostError, match="pods are at version 8, and were at 9"):
+        lists.observe(url, {"metadata": {"resourceVersion": "8"}, "items": []})
+
+
+async def test_reflector_that_lists_an_earlier_state_ends(api: ApiServer) -> None:
+    feed = watching.list_and_watch(InProcessKube(api), PODS, "default", {})
+    async with asyncio.timeout(60), aclosing(feed) as updates:
+        for _ in range(3):
+            await anext(updates)
+        ended = asyncio.create_task(anext(updates))
+        await api.until(lambda: api.requests[-1].is_watch)
+        api.restore(version=1)
+        with pytest.raises(HistoryLostError):
+            await ended
 
 
 def test_incomplete_list_deletes_nothing() -> None:
@@ -233,7 +312,7 @@ def label(raw: Mapping[str, Any]) -> str:
 
 def cached(version: int, name: str = "one", **more: Any) -> Raw:
     metadata = {"namespace": "ns", "name": name, "resourceVersion": str(version), "labels": {"benchmark": "demo"}}
-    return {"metadata": {**metadata, "managedFields": [{}]}, **more}
+    return {"metadata": metadata, **more}
 
 
 def test_objects_are_found_by_their_index() -> None:
@@ -241,7 +320,6 @@ def test_objects_are_found_by_their_index() -> None:
     assert cache.observe(cached(2, "b"))
     assert cache.observe(cached(1, "a"))
     assert [raw["metadata"]["name"] for raw in cache.by_index("demo")] == ["a", "b"]
-    assert "managedFields" not in cache.by_index("demo")[0]["metadata"]
     cache.remove(("ns", "a"))
     cache.remove(("ns", "a"))
     assert cache.names() == (("ns", "b"),)

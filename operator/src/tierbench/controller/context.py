@@ -13,9 +13,11 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
+from tierbench.domain.fields import project
 from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
+from tierbench.domain.servers import owner_kinds_of
 from tierbench.domain.views import PARSE_ERRORS
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
@@ -23,12 +25,14 @@ from tierbench.kube.informer import InformerCache
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import Samples, result_samples
-from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, Owner
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_ROLE, Owner
 
 TRIES: Final = 4
 SUSPENDED_SECONDS: Final = 600.0
 _SLOTS: Final = 8
 _COMPONENT: Final = "tierbench"
+_MOST_FOREIGN: Final = 5
+_KINDS: Final = {PODS: "Pod", JOBS: "Job", SERVICES: "Service"}
 
 
 def benchmark_of(raw: Raw) -> Key:
@@ -36,6 +40,11 @@ def benchmark_of(raw: Raw) -> Key:
     metadata = raw["metadata"]
     labels = metadata.get("labels", {})
     return labels.get(LABEL_KIND, ""), metadata.get("namespace", ""), labels.get(LABEL_BENCHMARK, "")
+
+
+def controller_of(raw: Raw) -> Raw:
+    """Returns the owner reference of the controller of an object, or an empty one."""
+    return next((item for item in raw["metadata"].get("ownerReferences", ()) if item.get("controller")), {})
 
 
 class RunResults(InformerCache[Key]):
@@ -71,13 +80,17 @@ class RunResults(InformerCache[Key]):
 
 
 class ObjectCaches:
-    """The caches of all types that a reconcile reads. Watches and own writes keep them current."""
+    """The caches of all types that a reconcile reads. Watches and own writes keep them current.
+
+    They keep only the fields that are read, and of pods, Jobs and Services only those that may belong to a benchmark.
+    """
 
     def __init__(self) -> None:
         types = (PODS, JOBS, SERVICES, LEASES, *(model.KIND.resource for model in BENCHMARKS.values()))
         self.results = RunResults()
         caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
         self._caches = {**caches, RESULTS: self.results}
+        self._foreign: dict[Key, dict[str, None]] = {}
 
     def __getitem__(self, resource: ResourceType) -> InformerCache[Key]:
         return self._caches[resource]
@@ -88,9 +101,48 @@ class ObjectCaches:
         if cache is None:
             return
         if raw is not None:
-            cache.observe(raw)
+            cache.observe(project(resource, raw))
         elif name is not None:
             cache.remove(name)
+
+    def admit(self, resource: ResourceType, raw: Raw) -> Raw | None:
+        """Returns what is kept of a child, or None if it belongs to no benchmark that is known."""
+        key, known = benchmark_of(raw), self[resource].get(name_of(raw))
+        if known is not None and known["metadata"]["uid"] == raw["metadata"]["uid"]:
+            return project(resource, raw)  # a pod outlives its Job
+        if (owner := self._uid(key)) is None:
+            return None
+        controller = controller_of(raw)
+        if owner == controller.get("uid") or (resource == PODS and self._may_own_pod(raw, controller)):
+            return project(resource, raw)
+        is_of_previous = controller.get("kind") in {key[0], "Job"}  # garbage collection will delete it
+        noted = self._foreign.setdefault(key, {})
+        if not is_of_previous and len(noted) < _MOST_FOREIGN:
+            noted[f"{_KINDS[resource]} {raw['metadata']['name']}"] = None
+        return None
+
+    def _uid(self, benchmark: Key) -> str | None:
+        kind, namespace, name = benchmark
+        raw = self[BENCHMARKS[kind].KIND.resource].get((namespace, name)) if kind in BENCHMARKS else None
+        return None if raw is None else raw["metadata"]["uid"]
+
+    def _may_own_pod(self, pod: Raw, controller: Raw) -> bool:
+        """Returns whether the controller is a Job of a benchmark, or may be an object of another operator.
+
+        Those are not watched, so a reconcile decides.
+        """
+        if owner_kinds_of(pod["metadata"]["labels"].get(LABEL_ROLE)) is not None:
+            return True
+        job = self[JOBS].get((pod["metadata"]["namespace"], controller.get("name", "")))
+        return job is not None and job["metadata"]["uid"] == controller.get("uid")
+
+    def foreign(self, benchmark: Key) -> tuple[str, ...]:
+        """Returns the names of some objects that have the labels of a benchmark, and another owner."""
+        return tuple(self._foreign.get(benchmark, ()))
+
+    def forget_foreign(self, benchmark: Key) -> None:
+        """Forgets these names."""
+        self._foreign.pop(benchmark, None)
 
 
 class RetryTracker:

@@ -7,6 +7,7 @@ The handlers that kopf calls only delegate, return nothing and patch nothing.
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -19,6 +20,7 @@ from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.context import Context, benchmark_of
 from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler, needs_reconcile
+from tierbench.domain.fields import project
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.connect import open_session
@@ -28,7 +30,6 @@ from tierbench.workloads.workload import LABEL_KIND, LABEL_ROLE, ROLE_SERVER, Ow
 
 HANDLERS: Final = kopf.OperatorRegistry()
 
-_PAGE: Final = 100
 _WATCH_SECONDS: Final = 30
 _BACKOFF_SECONDS: Final = (0.5, 1.0, 2.0)
 _LAST_BACKOFF_SECONDS: Final = 5.0
@@ -138,7 +139,7 @@ def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
             context.workqueue.add(*context.queue.heads())
 
     def on_result(raw: Raw, *, deleted: bool) -> None:
-        objects.results.observe(raw, deleted=deleted)
+        objects.results.observe(project(RESULTS, raw), deleted=deleted)
         was_full = context.storage_full
         if context.results.update_result(raw, deleted=deleted):
             advisor.add_all(raw["metadata"]["namespace"])
@@ -147,12 +148,13 @@ def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
             context.workqueue.add(*context.queue.heads())
 
     yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
-    yield Informer(LEASES, on_lease, objects[LEASES].names, (context.settings.lease_namespace,))
+    leases = (context.settings.lease_namespace,)
+    yield Informer(LEASES, on_lease, objects[LEASES].names, leases, admit=partial(project, LEASES))
     yield Informer(RESULTS, on_result, context.results.known, _namespaces(context))
 
 
 def handled(context: Context, advisor: Advisor) -> Iterator[Informer]:
-    """Yields the informers that kopf's events reach."""
+    """Yields the informers that kopf's events reach. Those of owners come before those of the objects that they own."""
     cluster, objects, namespaces = context.cluster, context.objects, _namespaces(context)
 
     def on_class(raw: Raw, *, deleted: bool) -> None:
@@ -168,10 +170,11 @@ def handled(context: Context, advisor: Advisor) -> Iterator[Informer]:
             if cache.observe(raw, deleted=deleted):
                 context.workqueue.add(benchmark_of(before))
 
-        return Informer(resource, on_child, cache.names, namespaces, labels)
+        return Informer(resource, on_child, cache.names, namespaces, labels, partial(objects.admit, resource))
 
-    yield Informer(NODE_CLASSES, on_class, lambda: _cluster_scoped(cluster.classes), (None,))
-    yield Informer(ADVICES, advisor.observe, advisor.known, namespaces)
+    classes, admit_class = lambda: _cluster_scoped(cluster.classes), partial(project, NODE_CLASSES)
+    yield Informer(NODE_CLASSES, on_class, classes, (None,), admit=admit_class)
+    yield Informer(ADVICES, advisor.observe, advisor.known, namespaces, admit=partial(project, ADVICES))
     for model in BENCHMARKS.values():
         yield _benchmarks(context, advisor, model.KIND)
     yield children(JOBS)
@@ -190,6 +193,7 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
         key = kind.kind, namespace, name
         if deleted:
             context.workqueue.add(*context.queue.leave(key, {}))
+            context.objects.forget_foreign(key)
         if changed:
             context.workqueue.add(key)
 
@@ -197,7 +201,7 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
         """An own write that finds a benchmark deleted removes it from the cache only."""
         return {*cache.names(), *context.results.known_benchmarks(kind.kind)}
 
-    return Informer(kind.resource, on_benchmark, known, _namespaces(context))
+    return Informer(kind.resource, on_benchmark, known, _namespaces(context), admit=partial(project, kind.resource))
 
 
 def _namespaces(context: Context) -> tuple[str | None, ...]:
@@ -263,7 +267,7 @@ async def run_kopf(
     """Runs the handlers until SIGTERM or SIGINT, once per process. kopf replaces the process's handlers of signals."""
 
     def log_in() -> kopf.AiohttpSession:
-        session = open_session(context.kube, lists.observe)
+        session = open_session(context.kube, lists)
         return kopf.AiohttpSession(server=context.kube.address, aiohttp_session=session)
 
     by_plural = {informer.resource.plural: informer for informer in informers}
@@ -286,7 +290,7 @@ def kopf_settings(informers: Iterable[Informer]) -> kopf.OperatorSettings:
     settings.persistence.finalizer = FINALIZER
     settings.persistence.diffbase_storage = _NoDiffBase()
     settings.persistence.progress_storage = _NoProgress()
-    settings.watching.chunk_size = _PAGE
+    settings.watching.chunk_size = 1  # the session asks for as many as a page may have
     settings.watching.server_timeout = _WATCH_SECONDS
     settings.watching.inactivity_timeout = _WATCH_SECONDS + 15
     settings.watching.connect_timeout = 5
@@ -295,7 +299,7 @@ def kopf_settings(informers: Iterable[Informer]) -> kopf.OperatorSettings:
             selector = (*informer.resource.group_and_version, informer.resource.plural)
             settings.watching.label_selectors[selector] = informer.labels
     settings.queueing.idle_timeout = 0.5  # each object that changed is kept for as long
-    settings.networking.request_timeout = 20
+    settings.networking.request_timeout = None  # the session limits each step of a request
     settings.networking.connect_timeout = 5
     settings.networking.error_backoffs = _Backoffs()
     settings.background.instant_exit_timeout = 5  # of a reconciliation that has begun

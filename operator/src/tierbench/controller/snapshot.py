@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.record import RECORDS, BenchmarkRecord
 from tierbench.api.result import RESULTS, BenchmarkResult
-from tierbench.controller.context import Context
+from tierbench.controller.context import Context, controller_of
 from tierbench.domain.decision import ClusterState, FailedRequest
 from tierbench.domain.results import ResultMetadata
 from tierbench.domain.servers import api_of_pods, known_apis
@@ -162,8 +162,7 @@ class _Claim:
         return tuple(owned)
 
     def _is_owned(self, kind: str, raw: Raw) -> bool:
-        owners = raw["metadata"].get("ownerReferences", ())
-        controller: Raw = next((item for item in owners if item.get("controller")), {})
+        owners, controller = raw["metadata"].get("ownerReferences", ()), controller_of(raw)
         uid = controller.get("uid")
         api = api_of_pods(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
         if api is not None:
@@ -291,6 +290,7 @@ async def collect_objects(
     for _, found in provided:
         listed |= found
     children = ref_manager.claim(listed, context.results.metadata_of(key))
+    children = replace(children, unowned=(*children.unowned, *objects.foreign(key)))
     state = ClusterState(
         owner=owner,
         nodes=dict(context.cluster.nodes),
@@ -353,15 +353,18 @@ async def rejected_pods(kube: Kube, namespace: str, jobs: Iterable[Raw]) -> dict
     """
     found = {}
     for job in jobs:
-        since = parse_time(job["metadata"]["creationTimestamp"])
+        name, since = job["metadata"]["name"], parse_time(job["metadata"]["creationTimestamp"])
         if kube.now() - since < _USUAL_DELAY:
             continue
         try:
-            await kube.create(PODS, namespace, _pod(job), dry_run=True)
+            template = await kube.get(JOBS, namespace, name)  # the cache has no template
+            await kube.create(PODS, namespace, _pod(template), dry_run=True)
+        except NotFoundError:
+            continue
         except ApiError as error:
             if error.status not in REJECTED:
                 raise
-            found[job["metadata"]["name"]] = FailedRequest(since, error.message)
+            found[name] = FailedRequest(since, error.message)
     return found
 
 

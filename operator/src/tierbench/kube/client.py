@@ -15,6 +15,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from tierbench.kube.meta import EVENTS, PODS, Clock, ResourceType, format_time, selector
+from tierbench.kube.pages import SILENCE_SECONDS, PageLimit
 
 _NOT_FOUND, _CONFLICT = 404, 409
 # The first is the message of a server-side apply, the second that of other writes.
@@ -30,11 +31,11 @@ OnResponse = Callable[[str, int], None]
 FIELD_MANAGER: Final = "tierbench"
 _REQUESTS_AT_ONCE: Final = 16
 TIMEOUT: Final = aiohttp.ClientTimeout(total=20)
+_SILENCE_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_SECONDS)
 # A log may be silent for the length of a trial, and is silent without end if its node is gone.
 _FOLLOW_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
 _WATCH_SECONDS: Final = 30
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 15)
-_PAGE: Final = 100
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _ERROR_STATUS: Final = 400
@@ -192,14 +193,23 @@ class Kube:
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str = _JSON
     ) -> AsyncIterator[dict[str, Any]]:
         """Yields all objects as Lists of one resourceVersion. `query` holds the selectors."""
-        asked = {"limit": str(_PAGE), **query}
+        asked, limit = dict(query), PageLimit()
         while True:
-            page = await self.request("GET", kind.path(namespace), query=asked, accept=accept)
+            page = await self._page(kind.path(namespace), asked, accept, limit)
+            if page is None:
+                continue
             yield page
             following = page["metadata"].get("continue")
             if not following:
                 return
             asked["continue"] = following
+
+    async def _page(self, path: str, query: Mapping[str, str], accept: str, limit: PageLimit) -> dict[str, Any] | None:
+        """Returns a page of a list, or None if it is too large."""
+        asked = {**query, "limit": str(limit.objects)}
+        async with self._free, self._stream(path, asked, _SILENCE_TIMEOUT, accept) as content:
+            data = await limit.read(content)
+        return None if data is None else json.loads(data)
 
     async def watch(
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
@@ -213,7 +223,7 @@ class Kube:
             kind.path(namespace), {**query, "watch": "true", **bookmarks}, _WATCH_TIMEOUT
         ) as content:
             yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": query["resourceVersion"]}}}
-            async for line in _lines(content):
+            async for line in lines(content):
                 event: dict[str, Any] = json.loads(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -270,7 +280,7 @@ class Kube:
 
     async def log(self, namespace: str, pod: str, container: str, *, follow: bool) -> AsyncGenerator[bytes]:
         """Yields the log of a container from its first line, in pieces; with `follow`, until the container ends."""
-        timeout = _FOLLOW_TIMEOUT if follow else self._timeout
+        timeout = _FOLLOW_TIMEOUT if follow else _SILENCE_TIMEOUT
         query = {"container": container, **({"follow": "true"} if follow else {})}
         async with self._stream(PODS.path(namespace, pod, "log"), query, timeout) as content:
             async for piece in content.iter_any():
@@ -282,9 +292,10 @@ class Kube:
         path: str,
         query: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
+        accept: str = "*/*",
     ) -> AsyncIterator[aiohttp.StreamReader]:
         """Yields the body of an answer as a stream."""
-        response = await self._send("GET", path, query, None, {"Accept": "*/*"}, timeout)
+        response = await self._send("GET", path, query, None, {"Accept": accept}, timeout)
         try:
             if response.status >= _ERROR_STATUS:
                 raise _error_of(response.status, await response.read())
@@ -318,7 +329,7 @@ class Kube:
         return response
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
     """Yields lines of any length: aiohttp raises an error for one that is longer than its buffer."""
     begun = bytearray()
     async for piece in content.iter_any():

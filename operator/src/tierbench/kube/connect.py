@@ -1,22 +1,33 @@
 """Logs in to an API server: in a pod, or by a kubeconfig. Opens sessions for another client, such as kopf."""
 
 import asyncio
+import json
 import socket
 import struct
 from asyncio.sslproto import SSLProtocol
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import aiohttp
-from aiohttp import AddrInfoType, ClientHandlerType, ClientMiddlewareType, ClientRequest, ClientResponse
+from aiohttp import (
+    AddrInfoType,
+    ClientHandlerType,
+    ClientMiddlewareType,
+    ClientRequest,
+    ClientResponse,
+    StreamReader,
+)
 from kubernetes import config
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
 from yaml import YAMLError
-from yarl import URL
 
-from tierbench.kube.client import FIELD_MANAGER, TIMEOUT, Kube, OnResponse
+from tierbench.kube.client import FIELD_MANAGER, TIMEOUT, Kube, OnResponse, lines
+from tierbench.kube.informer import ListObserver
+from tierbench.kube.meta import Raw
+from tierbench.kube.pages import PageLimit
 
 # The semaphore of Kube limits requests. Each watch and each followed log has a connection of its own.
 _NO_LIMIT: Final = 0
@@ -34,9 +45,7 @@ _REQUESTS_AT_ONCE: Final = 16
 _WATCH: Final = "watch"
 _UNAUTHORIZED: Final = 401
 _LOGIN_SECONDS: Final = 1.0
-
-OnPage = Callable[[URL, Mapping[str, Any]], None]
-"""Receives a page of a list, and the URL that it was read from."""
+_REQUEST_SECONDS: Final = 20.0
 
 
 class KubeconfigError(Exception):
@@ -98,13 +107,80 @@ async def connect_by_kubeconfig(path: str | None, context: str | None) -> AsyncI
         yield Kube(client, timeout=_CLI_TIMEOUT), chosen["context"].get("namespace") or "default"
 
 
-def open_session(kube: Kube, on_page: OnPage) -> aiohttp.ClientSession:
-    """Opens a session with the login, the fence and the metrics of `kube`. `on_page` gets each page of a list."""
+class _Answer(ClientResponse):
+    """An answer to another client. It has the reduced `page` instead of a list."""
+
+    page: Raw | None = None
+
+    async def json(self, **options: Any) -> Any:
+        """Returns the answer."""
+        return await super().json(**options) if self.page is None else self.page
+
+
+class _ReducedEvents:
+    """The content of a watch, with reduced events."""
+
+    def __init__(self, content: StreamReader, reduce: Callable[[Raw], Raw]) -> None:
+        self._content = content
+        self._reduce = reduce
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._content, name)
+
+    async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
+        """Yields one event at a time."""
+        async for line in lines(self._content):
+            yield json.dumps(self._reduce(json.loads(line))).encode() + b"\n"
+
+
+def open_session(kube: Kube, lists: ListObserver) -> aiohttp.ClientSession:
+    """Opens a session with the login, the fence and the metrics of `kube`. `lists` gets what it lists and watches."""
     return aiohttp.ClientSession(
         **kube.connections,
         headers={"User-Agent": FIELD_MANAGER},  # the API server derives the field manager from it
-        middlewares=(_authorize(kube), _report_lists(on_page), _guard(kube)),
+        response_class=_Answer,
+        middlewares=(_reduce(lists), _authorize(kube), _guard(kube)),
     )
+
+
+def _reduce(lists: ListObserver) -> ClientMiddlewareType:
+    limits: dict[str, PageLimit] = {}
+
+    async def reduce(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
+        if request.method != "GET" or not lists.observes(request.url):
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                response = await send(request)
+                await response.read()
+            return response
+        if _WATCH in request.url.query:
+            response = await send(request)
+            content: Any = _ReducedEvents(response.content, partial(lists.reduce, request.url))
+            response.content = content if response.ok else response.content
+            return response
+        await lists.wait_for_turn(request.url)
+        if "continue" not in request.url.query:
+            limits[request.url.path] = PageLimit()
+        async with lists.one_page:
+            return await _read_page(request, send, limits[request.url.path], lists)
+
+    return reduce
+
+
+async def _read_page(
+    request: ClientRequest, send: ClientHandlerType, limit: PageLimit, lists: ListObserver
+) -> ClientResponse:
+    while True:
+        request.url = request.url.update_query(limit=limit.objects)
+        async with asyncio.timeout(_REQUEST_SECONDS):
+            response = await send(request)
+        if not response.ok:
+            return response
+        data = await limit.read(response.content)
+        if data is None:
+            response.close()
+        elif isinstance(response, _Answer):
+            response.page = lists.observe(request.url, json.loads(data))
+            return response
 
 
 def _authorize(kube: Kube) -> ClientMiddlewareType:
@@ -118,16 +194,6 @@ def _authorize(kube: Kube) -> ClientMiddlewareType:
         return response
 
     return authorize
-
-
-def _report_lists(on_page: OnPage) -> ClientMiddlewareType:
-    async def report(request: ClientRequest, send: ClientHandlerType) -> ClientResponse:
-        response = await send(request)
-        if request.method == "GET" and response.ok and _WATCH not in request.url.query:
-            on_page(request.url, await response.json())  # the client reads the same bytes from the response again
-        return response
-
-    return report
 
 
 def _guard(kube: Kube) -> ClientMiddlewareType:

@@ -19,8 +19,22 @@ _MOST_BACKOFF_SECONDS: Final = 8.0
 _REMEMBERED_DELETIONS: Final = 1000  # an answer is late by seconds
 # The version is too old, or newer than any of an API server that was restored from a backup.
 _UNUSABLE_VERSION: Final = {410, 504}
+_CHANGES: Final = {"ADDED", "MODIFIED", "DELETED"}
 _Key = TypeVar("_Key", bound=Hashable)
 _logger = logging.getLogger(__name__)
+
+
+class HistoryLostError(Exception):
+    """The API server has an earlier state than it had, as after the restoration of a backup.
+
+    What this process knows is not comparable with it, so the process has to start again.
+    """
+
+    def __init__(self, resource: ResourceType, version: str, known: str) -> None:
+        super().__init__(
+            f"the API server was restored from a backup: {resource.plural} are at version {version}, and were at "
+            f"{known}. The operator starts again"
+        )
 
 
 @dataclass(frozen=True)
@@ -63,15 +77,17 @@ async def list_and_watch(
 
     After a failed request it yields WatchError, waits, and continues where it was. It lists again only if the API
     server cannot continue from there. The first time it does so at once, and then after pauses, until a watch works.
-    No more than one page of a list is in memory. `query` holds the selectors.
+    No more than one page of a list is in memory. `query` holds the selectors. Raises HistoryLostError.
     """
-    version, errors, is_interrupted = "", 0, False
+    version, last, errors, is_interrupted = "", "0", 0, False
     while True:
         try:
             if not version:
                 names, listed = set[Name](), ""
                 async for page in kube.pages(resource, namespace, query):
                     listed = str(page["metadata"]["resourceVersion"])
+                    if int(listed) < int(last):
+                        raise HistoryLostError(resource, listed, last)
                     for item in page["items"] or ():
                         names.add(name_of(item))
                         yield WatchEvent(resource, item, deleted=False)
@@ -94,7 +110,7 @@ async def list_and_watch(
         except REQUEST_ERRORS as error:
             is_unusable = bool(version) and isinstance(error, ApiError) and error.status in _UNUSABLE_VERSION
             if is_unusable:
-                version = ""
+                version, last = "", version
             if errors or not is_unusable:
                 yield WatchError(error)
                 is_interrupted = True
@@ -120,6 +136,7 @@ class Informer:
     """A type that is watched in these namespaces; None means all namespaces, or a cluster-scoped type.
 
     `known` returns the names of the objects that the handler keeps, so that missing ones are found after a list.
+    `admit` returns what is kept of an object, or None if nothing is.
     """
 
     resource: ResourceType
@@ -127,6 +144,7 @@ class Informer:
     known: Callable[[], Iterable[Name]]
     namespaces: tuple[str | None, ...]
     labels: str = ""
+    admit: Callable[[Raw], Raw | None] = lambda raw: raw
 
 
 async def run_informer(kube: Kube, informer: Informer, namespace: str | None, synced: asyncio.Event) -> None:
@@ -136,7 +154,8 @@ async def run_informer(kube: Kube, informer: Informer, namespace: str | None, sy
         async for update in updates:
             match update:
                 case WatchEvent(_, item, deleted):
-                    _handle(informer, item, deleted=deleted)
+                    if (kept := _admit(informer, item)) is not None:
+                        _handle(informer, kept, deleted=deleted)
                 case InitialListSynced(_, names, version):
                     _delete_missing(informer, namespace, names, version)
                     synced.set()
@@ -147,12 +166,24 @@ async def run_informer(kube: Kube, informer: Informer, namespace: str | None, sy
                     )
 
 
+def _admit(informer: Informer, item: Raw) -> Raw | None:
+    try:
+        return informer.admit(item)
+    except Exception:
+        _report_invalid(informer, item)
+        return None
+
+
 def _handle(informer: Informer, item: Raw, *, deleted: bool) -> None:
     try:
         informer.handler(item, deleted=deleted)
     except Exception:
-        name = item.get("metadata", {}).get("name")
-        _logger.exception("ignoring invalid object", extra={"resource": informer.resource.plural, "object": name})
+        _report_invalid(informer, item)
+
+
+def _report_invalid(informer: Informer, item: Raw) -> None:
+    name = item.get("metadata", {}).get("name")
+    _logger.exception("ignoring invalid object", extra={"resource": informer.resource.plural, "object": name})
 
 
 def _delete_missing(informer: Informer, namespace: str | None, names: frozenset[Name], version: str) -> None:
@@ -164,16 +195,17 @@ def _delete_missing(informer: Informer, namespace: str | None, names: frozenset[
 
 @dataclass
 class _List:
-    """The names of the objects of a list, and its resourceVersion once it is complete."""
+    """The names of the kept objects of a list, and its resourceVersion once it is complete."""
 
     names: set[Name]
     version: str = ""
 
 
 class ListObserver:
-    """Feeds informers with the lists that another client reads.
+    """Feeds informers with the lists that another client reads, and reduces what that client gets.
 
-    A client such as kopf passes on what a list has, object by object. What a list has no more is found here.
+    A client such as kopf passes on what a list has, object by object. What a list has no more is found here. The types
+    are listed for the first time in the order of the informers, because `admit` may depend on earlier ones.
     """
 
     def __init__(self, informers: Iterable[Informer], base_path: str) -> None:
@@ -183,28 +215,65 @@ class ListObserver:
             one.resource.path(namespace): (one, namespace) for one in informers for namespace in one.namespaces
         }
         self._lists: dict[str, _List] = {}
-        self._pending = set(self._informers)
+        self._versions: dict[str, str] = {}
+        self._listed = {path: asyncio.Event() for path in self._informers}
+        self.one_page = asyncio.Lock()
+        """Is held while a page is read, so that no more than one is in memory."""
         self.synced = asyncio.Event()
         """Set once every type has been listed."""
 
-    def observe(self, url: URL, page: Raw) -> None:
-        """Handles the objects of a page and, after the last page, the deletion of those that the list lacks."""
-        path = url.path.removeprefix(self._base_path)
-        if path not in self._informers:
-            return
+    def observes(self, url: URL) -> bool:
+        """Returns whether there is an informer of the collection at this URL."""
+        return self._path(url) in self._informers
+
+    def _path(self, url: URL) -> str:
+        return url.path.removeprefix(self._base_path)
+
+    async def wait_for_turn(self, url: URL) -> None:
+        """Waits until all types before that of this list have been listed."""
+        informer, _ = self._informers[self._path(url)]
+        for path, (other, _) in self._informers.items():
+            if other.resource == informer.resource:
+                return
+            await self._listed[path].wait()
+
+    def observe(self, url: URL, page: Raw) -> Raw:
+        """Handles the objects of a page and, after the last page, the deletion of those that the list lacks.
+
+        Returns the page with what is kept. Raises HistoryLostError.
+        """
+        path, version = self._path(url), str(page["metadata"]["resourceVersion"])
         informer, namespace = self._informers[path]
+        if int(version) < int(known := self._versions.get(path, "0")):
+            raise HistoryLostError(informer.resource, version, known)
+        self._versions[path] = version
         if "continue" not in url.query:
             self._lists[path] = _List(set())
         listed = self._lists[path]
-        for item in page["items"] or ():
+        kept = [item for each in page["items"] or () if (item := _admit(informer, each)) is not None]
+        for item in kept:
             listed.names.add(name_of(item))
             _handle(informer, item, deleted=False)
         if not page["metadata"].get("continue"):
-            listed.version = str(page["metadata"]["resourceVersion"])
+            listed.version = version
             _delete_missing(informer, namespace, frozenset(listed.names), listed.version)
-            self._pending.discard(path)
-            if not self._pending:
+            self._listed[path].set()
+            if all(event.is_set() for event in self._listed.values()):
                 self.synced.set()
+        return {**page, "items": kept}
+
+    def reduce(self, url: URL, event: Raw) -> Raw:
+        """Returns what the other client gets of a watch event: a bookmark if nothing is kept of its object."""
+        path = self._path(url)
+        if event["type"] == "ERROR":
+            return event
+        version = self._versions[path] = event["object"]["metadata"]["resourceVersion"]
+        if event["type"] not in _CHANGES:
+            return event
+        kept = _admit(self._informers[path][0], event["object"])
+        if kept is None:
+            return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": version}}}
+        return {"type": event["type"], "object": kept}
 
     def is_outdated(self, resource: ResourceType, raw: Raw) -> bool:
         """Returns whether the object was deleted before its type was listed last, so that its event comes too late."""
@@ -242,7 +311,7 @@ class InformerCache(Generic[_Key]):
             self._remember_deletion(name, _version(raw))
         else:
             # An object of the same version is replaced, too: kopf keeps it, and one copy is enough.
-            self._objects[name] = self._index[self._key_of(raw)][name] = _strip_managed_fields(raw)
+            self._objects[name] = self._index[self._key_of(raw)][name] = raw
         return deleted or known is None or _version(raw) > _version(known)
 
     def _remember_deletion(self, name: Name, version: int) -> None:
@@ -281,7 +350,3 @@ class InformerCache(Generic[_Key]):
 def _version(raw: Raw) -> int:
     """Resource versions of one type are ordered: https://www.kubernetes.dev/resources/keps/5504/."""
     return int(raw["metadata"]["resourceVersion"])
-
-
-def _strip_managed_fields(raw: Raw) -> Raw:
-    return {**raw, "metadata": {key: value for key, value in raw["metadata"].items() if key != "managedFields"}}

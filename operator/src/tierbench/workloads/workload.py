@@ -28,6 +28,11 @@ LABEL_CASE: Final = f"{GROUP}/case"
 LABEL_PASS: Final = f"{GROUP}/pass"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
+CHILD_LABELS: Final = (
+    *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT, LABEL_LAYOUT),
+    *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART),
+)
+"""The labels of children that are read."""
 ROLE_SERVER: Final = "server"
 ROLE_CLIENT: Final = "client"
 CLIENT: Final = "client"

@@ -1,0 +1,95 @@
+"""The fields that the operator keeps of the objects that it watches: those that it reads, each with a bound.
+
+What a tenant writes elsewhere into an object, such as an annotation, takes no memory.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
+from tierbench.api.result import RESULTS
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, ResourceType
+from tierbench.workloads.workload import CHILD_LABELS
+
+MOST_LABELS: Final = 32
+"""The labels of a benchmark. An admission policy refuses more."""
+_MOST_ITEMS: Final = 64
+_MOST_CHARACTERS: Final = 4096
+"""The length of a container's termination message, which is the longest text that is read."""
+
+Fields = Mapping[str, Any]
+"""The fields of an object, or of each object of a list, with what is kept of them: VALUE, ALL, LABELS or Fields."""
+VALUE: Final = "value"
+"""A number, or a text that is cut to a length, or some of these."""
+ALL: Final = "all"
+"""Everything. The schema of a definition bounds it."""
+LABELS: Final = "labels"
+"""The first labels by name."""
+
+
+def _values(*names: str) -> Fields:
+    return dict.fromkeys(names, VALUE)
+
+
+_HEAD: Final = _values("apiVersion", "kind")
+_METADATA: Final = {
+    **_values("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp"),
+    **_values("finalizers"),
+    "ownerReferences": _values("kind", "name", "uid", "controller"),
+}
+_CHILD: Final = {**_HEAD, "metadata": {**_METADATA, "labels": _values(*CHILD_LABELS)}}
+_ENDED: Final = {"terminated": _values("exitCode", "reason", "message")}
+_CONTAINER: Final = {
+    **_values("name", "imageID", "restartCount"),
+    "state": {"running": {}, "waiting": _values("reason", "message"), **_ENDED},
+    "lastState": _ENDED,
+}
+_POD: Final = {
+    **_CHILD,
+    "spec": {
+        "nodeName": VALUE,
+        "containers": {"name": VALUE, "resources": {"limits": _values("cpu", "memory", "ephemeral-storage")}},
+    },
+    "status": {
+        **_values("phase", "reason", "message", "podIP", "hostIP"),
+        "conditions": _values("type", "status", "reason", "message"),
+        "containerStatuses": _CONTAINER,
+        "initContainerStatuses": _CONTAINER,
+    },
+}
+_JOB: Final = {**_CHILD, "status": {"conditions": _values("type", "status", "reason")}}
+_SERVICE: Final = {**_CHILD, "spec": {"clusterIP": VALUE, "ports": _values("name", "nodePort")}}
+_LEASE: Final = {
+    **_HEAD,
+    "metadata": _METADATA,
+    "spec": _values("holderIdentity", "acquireTime", "renewTime", "leaseDurationSeconds"),
+}
+_OWN: Final = {**_HEAD, "metadata": {**_METADATA, "labels": LABELS}, "spec": ALL, "status": ALL}
+FIELDS: Final[Mapping[ResourceType, Fields]] = {
+    PODS: _POD,
+    JOBS: _JOB,
+    SERVICES: _SERVICE,
+    LEASES: _LEASE,
+    **dict.fromkeys((NODE_CLASSES, ADVICES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values())), _OWN),
+}
+
+
+def project(resource: ResourceType, raw: Raw) -> Raw:
+    """Returns the fields of an object that are kept. Returns an object of another type as it is."""
+    kept: Raw = _project(raw, FIELDS.get(resource, ALL))
+    return kept
+
+
+def _project(value: Any, fields: Any) -> Any:
+    if fields is ALL:
+        return value
+    if fields is LABELS:
+        return dict(sorted(value.items())[:MOST_LABELS])
+    if isinstance(value, list):
+        return [_project(item, fields) for item in value[:_MOST_ITEMS]]
+    if isinstance(value, Mapping):
+        named = fields.items() if isinstance(fields, Mapping) else ()
+        return {name: _project(value[name], inner) for name, inner in named if name in value}
+    return value[:_MOST_CHARACTERS] if isinstance(value, str) else value

@@ -1,0 +1,37 @@
+"""Pages of lists, bounded in bytes whatever objects there are."""
+
+import asyncio
+from typing import Final
+
+import aiohttp
+
+SILENCE_SECONDS: Final = 30.0
+"""A list or a log fails if nothing of it arrives for as long. It may take longer in all: networks can be slow."""
+_FIRST_OBJECTS: Final = 32
+_MOST_OBJECTS: Final = 500
+_MOST_BYTES: Final = 2 << 20
+_GROWTH: Final = 4
+
+
+class PageLimit:
+    """The number of objects to ask for in the next page of a list. It follows the size of the last page."""
+
+    def __init__(self) -> None:
+        self.objects = _FIRST_OBJECTS
+
+    async def read(self, content: aiohttp.StreamReader) -> bytes | None:
+        """Reads a page. Returns None if it is too large: the caller then asks for it again, with fewer objects.
+
+        A page of one object may have any size, because the API server bounds that. Raises TimeoutError.
+        """
+        data = bytearray()
+        async with asyncio.timeout(SILENCE_SECONDS) as timeout:
+            async for piece in content.iter_any():
+                timeout.reschedule(asyncio.get_running_loop().time() + SILENCE_SECONDS)
+                data += piece
+                if len(data) > _MOST_BYTES and self.objects > 1:
+                    self.objects = max(1, self.objects // _GROWTH**2)
+                    return None
+        growth = min(_GROWTH, _MOST_BYTES / 2 / max(1, len(data)))
+        self.objects = max(1, min(_MOST_OBJECTS, int(self.objects * growth)))
+        return bytes(data)

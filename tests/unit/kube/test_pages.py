@@ -1,0 +1,85 @@
+"""A page is bounded in bytes, whatever objects a list has."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tierbench.kube import pages
+from tierbench.kube.pages import PageLimit
+
+SMALL, LARGE = 1_000, 1_500_000
+"""The size of an object in bytes. The API server stores none that is larger."""
+BOUND = 2 << 20
+
+
+class Content:
+    """The content of an answer that arrives in pieces, each after a pause. `received` is the number of bytes."""
+
+    def __init__(self, size: int, pause: float = 0) -> None:
+        self._size = size
+        self._pause = pause
+        self.received = 0
+
+    async def iter_any(self) -> AsyncIterator[bytes]:
+        """Yields the pieces."""
+        while self.received < self._size:
+            await asyncio.sleep(self._pause)
+            piece = min(1 << 16, self._size - self.received)
+            self.received += piece
+            yield bytes(piece)
+
+
+async def read(limit: PageLimit, size: int, pause: float = 0) -> tuple[bytes | None, int]:
+    """Returns the page and the number of bytes that were received."""
+    content: Any = Content(size, pause)
+    return await limit.read(content), content.received
+
+
+async def read_list(sizes: Sequence[int]) -> tuple[int, int]:
+    """Reads a list of objects with these sizes. Returns the size of the largest page, and the number of requests."""
+    limit, at, largest, requests = PageLimit(), 0, 0, 0
+    while at < len(sizes):
+        asked, requests = sizes[at : at + limit.objects], requests + 1
+        page, received = await read(limit, sum(asked))
+        largest = max(largest, received)
+        at += 0 if page is None else len(asked)
+    return largest, requests
+
+
+async def test_small_objects_are_read_in_few_pages() -> None:
+    _, requests = await read_list([SMALL] * 10_000)
+    assert requests <= 25
+
+
+async def test_large_objects_are_read_one_at_a_time() -> None:
+    largest, requests = await read_list([LARGE] * 50)
+    assert largest <= BOUND + (1 << 16)
+    assert requests <= 60
+
+
+@given(st.lists(st.sampled_from([SMALL, LARGE]), max_size=60), st.integers(0, 2_000))
+async def test_no_order_of_objects_makes_a_page_too_large(sizes: list[int], small: int) -> None:
+    """Tenants choose the names of their objects, and so the order."""
+    largest, _ = await read_list([SMALL] * small + sizes)
+    assert largest <= BOUND + (1 << 16)
+
+
+async def test_single_object_may_have_any_size() -> None:
+    limit = PageLimit()
+    while (page := (await read(limit, 2 * BOUND))[0]) is None:
+        pass
+    assert limit.objects == 1
+    assert len(page) == 2 * BOUND
+
+
+async def test_page_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A total limit would let every try over a slow network begin anew."""
+    monkeypatch.setattr(pages, "SILENCE_SECONDS", 0.5)
+    page, _ = await read(PageLimit(), 12 << 16, pause=0.1)
+    assert page is not None
+    with pytest.raises(TimeoutError):
+        await read(PageLimit(), 1, pause=60)
