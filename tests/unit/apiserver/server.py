@@ -320,6 +320,8 @@ class ApiServer:
     def _list(self, request: Request) -> Raw:
         if (token := request.query.get("continue")) is None:
             version, items = self._version, self.matching(request.path, request.query.get("labelSelector", ""))
+            name = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
+            items = [item for item in items if name in {"", item["metadata"]["name"]}]
         elif token in self._pages:
             version, items = self._pages[token]
         else:

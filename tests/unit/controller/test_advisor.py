@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -93,13 +94,13 @@ def ran(number: int, ended: bool) -> Raw:
 
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("_PAUSE_SECONDS", "_PAUSE_SHARE", "_ERROR_SECONDS"):
+    for name in ("_AGAIN_SECONDS", "_PAUSE_SHARE", "_ERROR_SECONDS"):
         monkeypatch.setattr(module, name, 0)
 
 
 @asynccontextmanager
-async def advising(cluster: Cluster) -> AsyncIterator[Advisor]:
-    advisor = Advisor(Context(InProcessKube(cluster.api), settings_of(), results=cluster.results))
+async def advising(cluster: Cluster, **environment: str) -> AsyncIterator[Advisor]:
+    advisor = Advisor(Context(InProcessKube(cluster.api), settings_of(**environment), results=cluster.results))
     task = asyncio.create_task(advisor.run())
     try:
         yield advisor
@@ -217,10 +218,10 @@ async def test_failed_write_is_retried() -> None:
 async def test_deleted_or_invalid_advice_does_not_prevent_other_answers() -> None:
     cluster = Cluster()
     cluster.api.refuse[STATUS] = NotFoundError(404, "NotFound", "gone")
-    invalid = {"metadata": {"name": "broken", "namespace": "default"}, "spec": {}}
+    invalid = cluster.api.put(ADVICES, {"metadata": {"name": "broken"}, "spec": {}})
     async with advising(cluster) as advisor:
-        cluster.ask(advisor)
         advisor.observe(invalid, deleted=False)
+        cluster.ask(advisor)
         await cluster.api.until(lambda: cluster.statuses)
         cluster.api.refuse.clear()
         found = cluster.ask(advisor)
@@ -245,6 +246,64 @@ async def test_failed_computation_affects_no_other_advice(monkeypatch: pytest.Mo
         cluster.ask(advisor, "broken")
         cluster.ask(advisor)
         assert (await cluster.answer())["ranking"]
+
+
+def order(cluster: Cluster) -> list[str]:
+    """Returns the paths of the advices that were answered, in this order."""
+    return [request.path.removesuffix("/status") for request in cluster.api.writes if request.path.endswith("/status")]
+
+
+async def test_namespaces_take_turns() -> None:
+    """A namespace with many advices comes first by its name, and once kept all others waiting."""
+    cluster = Cluster()
+    names = [("aaa", f"a{number}") for number in range(5)] + [("zzz", "z")]
+    async with advising(cluster) as advisor:
+        for namespace, name in names:
+            raw = {"metadata": {"namespace": namespace, "name": name}, "spec": {"clientClass": "user"}}
+            advisor.observe(cluster.api.put(ADVICES, raw), deleted=False)
+        await cluster.api.until(lambda: len(order(cluster)) == 6)
+    assert ADVICES.path("zzz", "z") in order(cluster)[:2]
+
+
+async def test_unchanged_advice_is_answered_again_after_a_pause_and_a_changed_one_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_AGAIN_SECONDS", 3600)
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    async with advising(cluster) as advisor:
+        cluster.ask(advisor)
+        await cluster.answer()
+        cluster.add("jetson", SLOW, 2)
+        for _ in range(10):
+            advisor.add_all("default")
+            await asyncio.sleep(0)
+        assert cluster.results.reads == 1
+        cluster.ask(advisor, margin=5)
+        await cluster.answer(2)
+    assert cluster.results.reads == 2
+
+
+async def test_newest_advices_beyond_the_limit_are_answered_when_others_are_deleted() -> None:
+    cluster = Cluster()
+    cluster.add("cloud", FAST, 1)
+    cluster.add("jetson", SLOW, 2)
+
+    def best(name: str) -> Any:
+        return (cluster.api.get(ADVICES, name) or {}).get("status", {}).get("best")
+
+    async with advising(cluster, TIERBENCH_LIMITS='{"advices": 1}') as advisor:
+        first = cluster.ask(advisor, "first")
+        cluster.api.ahead += timedelta(seconds=5)
+        cluster.ask(advisor)
+        status = await cluster.answer()
+        answered = next(item for item in status["conditions"] if item["type"] == "Answered")
+        assert (answered["status"], answered["reason"]) == ("False", "TooManyAdvices")
+        assert "limits.advices" in answered["message"]
+        assert best("first") == "cloud"
+        cluster.api.delete(ADVICES, "first")
+        advisor.observe(first, deleted=True)
+        await cluster.api.until(lambda: best("photos") == "cloud")
 
 
 def test_only_changed_results_and_ended_runs_require_new_answers() -> None:

@@ -11,7 +11,6 @@ from tests.unit.domain.world import benchmark
 from tierbench.api.benchmark import Access
 from tierbench.api.model import Metadata
 from tierbench.api.node_class import NODE_CLASSES
-from tierbench.api.placement_advice import ADVICES
 from tierbench.controller.context import benchmark_of, controller_of
 from tierbench.controller.reconciler import needs_reconcile
 from tierbench.controller.snapshot import ControllerRefManager
@@ -159,7 +158,7 @@ def test_every_field_that_is_read_is_kept(resource: ResourceType, raw: Raw, view
     assert view(dict(project(resource, raw))) == view(raw)
 
 
-@pytest.mark.parametrize("resource", [RESOURCE, ADVICES, NODE_CLASSES])
+@pytest.mark.parametrize("resource", [RESOURCE, NODE_CLASSES])
 def test_all_metadata_of_a_model_is_kept(resource: ResourceType) -> None:
     assert {to_camel(name) for name in Metadata.model_fields} <= set(FIELDS[resource]["metadata"])
     assert FIELDS[resource]["metadata"]["labels"] == LABELS

@@ -77,7 +77,7 @@ async def test_single_object_may_have_any_size() -> None:
 
 
 async def test_page_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A total limit would let every try over a slow network begin anew."""
+    """A total limit would let every try over a slow network start again."""
     monkeypatch.setattr(pages, "SILENCE_SECONDS", 0.5)
     page, _ = await read(PageLimit(), 12 << 16, pause=0.1)
     assert page is not None

@@ -72,7 +72,7 @@ def advise(
     every = list(results)
     selection = select(spec, every)
     if len(selection.kinds) != 1:
-        return _unanswered(*_why_no_results(spec, selection, every), now)
+        return unanswered(*_why_no_results(spec, selection, every), now)
     kind = selection.kinds[0]
     there = {name for result in selection.results for name in result.status.statistics}
     quantity = quantity_of(objective_of(spec), kind, there)
@@ -83,7 +83,7 @@ def advise(
     )
     choice = Choice(spec.choose, selection.results, frozenset(name for item in items for name in item.levels))
     if not 0 < len(choice.alternatives) <= MOST_ALTERNATIVES:
-        return _unanswered(*_why_no_ranking(choice), now)
+        return unanswered(*_why_no_ranking(choice), now)
     relabelled = selection.map_results(choice.relabel)
     context = AdviceContext(
         spec, choice, relabelled, kind, quantity, items, group_by_workload(relabelled.results, items)
@@ -142,7 +142,8 @@ def _why_no_ranking(choice: Choice) -> tuple[str, str]:
     return "NothingToChoose", message
 
 
-def _unanswered(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
+def unanswered(reason: str, message: str, now: datetime) -> PlacementAdviceStatus:
+    """Returns the status of an advice without an answer."""
     unknown = _condition(ORDER_CHANGES, False, reason, "Unknown, as there is no answer.", now)
     return PlacementAdviceStatus(
         answer=message, conditions=(_condition(ANSWERED, False, reason, message, now), unknown)

@@ -39,6 +39,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "ShownWorse": "It is shown to be worse than another alternative.",
     "ThroughputTooLow": "The throughput is below its minimum.",
     "TooFewTrials": "There are too few good trials for a confidence interval. Run more repetitions.",
+    "TooManyAdvices": "The namespace has more advices than `limits.advices`. Delete others, or have it raised.",
     "TooManyAlternatives": "More than 64 combinations of settings would be ranked. Choose fewer factors at once.",
     "TooManyRetries": "Trials have more retries than the maximum.",
 }

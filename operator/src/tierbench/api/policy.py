@@ -236,6 +236,11 @@ class Quotas(Model):
         description="Maximum number of cases of a run. A benchmark that asks for more fails before anything is "
         "deployed.",
     )
+    advices: int = Field(
+        default=100,
+        ge=1,
+        description="Maximum number of PlacementAdvices of a namespace that are answered: the oldest ones.",
+    )
     history: int = Field(
         default=MAXIMUM_HISTORY,
         ge=1,

@@ -3,8 +3,11 @@
 import asyncio
 import contextlib
 import logging
+import math
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,121 +20,172 @@ from tierbench.api.placement_advice import ADVICES, PlacementAdvice, PlacementAd
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
 from tierbench.domain import reasons
-from tierbench.domain.status import advice_events, advice_status
+from tierbench.domain.status import advice_events, advice_status, excess_advice_status
 from tierbench.kube.client import REQUEST_ERRORS, NotFoundError, is_permanent
+from tierbench.kube.meta import name_of, wait_for_event
 from tierbench.workloads.workload import Owner
 
 _ERROR_SECONDS: Final = 5.0
-_PAUSE_SECONDS: Final = 0.5
+_AGAIN_SECONDS: Final = 60.0
+"""An advice that has not changed is answered again at most this often."""
 _MOST_PAUSE_SECONDS: Final = 10.0
-_PAUSE_SHARE: Final = 10
-"""The pause after answers, as a multiple of the time that they took. So many results leave time for the runs."""
+_PAUSE_SHARE: Final = 4
+"""The pause after an answer, as a multiple of the time that it took. So many results leave time for the runs."""
 
 Key = tuple[str, str]
 _logger = logging.getLogger(__name__)
 
 
+@dataclass
+class _Advice:
+    """What is kept of an advice. `created` is the time and the name: the oldest ones of a namespace are answered."""
+
+    uid: str
+    created: tuple[str, str]
+    generation: int
+    answered: float = -math.inf
+    is_excess: bool = False
+
+
 class Advisor:
-    """The controller of PlacementAdvices. It decompresses the results of an advice again for each answer."""
+    """The controller of PlacementAdvices. It reads an advice, and decompresses its results again, for each answer.
+
+    Namespaces take turns, so that none waits for the many advices of another one.
+    """
 
     def __init__(self, context: Context) -> None:
         self._kube = context.kube
         self._results = context.results
         self._cluster = context.cluster
         self._metrics = context.metrics
-        self._advices: dict[Key, PlacementAdvice] = {}
-        self._due: set[Key] = set()
+        self._most = context.settings.quotas.advices
+        self._advices: defaultdict[str, dict[str, _Advice]] = defaultdict(dict)
+        self._due: dict[Key, float] = {}
+        """The time from which each advice can be answered."""
+        self._turns: dict[str, float] = {}
+        """When each namespace had its last turn."""
         self._retries = RetryTracker()
         self._definitions = context.definitions
         self._event = asyncio.Event()
 
     def observe(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
         """Handles an event of an advice."""
-        key = (raw["metadata"]["namespace"], raw["metadata"]["name"])
-        before = self._advices.pop(key, None)
+        namespace, name = key = name_of(raw)
         if deleted:
+            self._forget(key)
             return
-        try:
-            advice = PlacementAdvice.model_validate(raw)
-        except ValidationError as error:
-            _logger.warning("ignoring invalid object", extra=_fields(key, error))
-            return
-        self._advices[key] = advice
-        if before is None or advice.metadata.generation != advice.status.observed_generation:
-            self._add(key)
+        metadata, observed = raw["metadata"], raw.get("status", {}).get("observedGeneration")
+        known = self._advices[namespace].get(name)
+        if known is None or known.uid != metadata["uid"]:
+            known = _Advice(metadata["uid"], (metadata["creationTimestamp"], name), 0)
+            self._advices[namespace][name] = known
+        if known.generation == 0 or observed != metadata["generation"]:
+            self._add(key, time.monotonic())
+        known.generation = metadata["generation"]
+
+    def _forget(self, key: Key) -> None:
+        """Forgets a deleted advice. Another one may be answered in its place."""
+        namespace, name = key
+        advices = self._advices[namespace]
+        forgotten = advices.pop(name, None)
+        self._due.pop(key, None)
+        if not advices:
+            del self._advices[namespace]
+            self._turns.pop(namespace, None)
+        elif forgotten is not None and not forgotten.is_excess:
+            excess = [(advice.created, other) for other, advice in advices.items() if advice.is_excess]
+            for _, other in sorted(excess)[:1]:
+                self._add((namespace, other), time.monotonic())
 
     def known(self) -> tuple[Key, ...]:
-        """Returns the names of all valid advices."""
-        return tuple(self._advices)
+        """Returns the names of all advices."""
+        return tuple((namespace, name) for namespace, advices in self._advices.items() for name in advices)
 
     def add_all(self, namespace: str | None = None) -> None:
         """Adds the advices of one namespace, or of all, to the workqueue."""
-        for key in self._advices:
-            if namespace in {None, key[0]}:
-                self._add(key)
+        for key in self.known() if namespace is None else [(namespace, name) for name in self._of(namespace)]:
+            self._add(key, self._of(key[0])[key[1]].answered + _AGAIN_SECONDS)
 
-    def _add(self, key: Key) -> None:
-        self._due.add(key)
+    def _of(self, namespace: str) -> Mapping[str, _Advice]:
+        return self._advices.get(namespace, {})
+
+    def _add(self, key: Key, after: float) -> None:
+        self._due[key] = min(after, self._due.get(key, math.inf))
         self._event.set()
 
     async def run(self) -> None:
         """Answers the advices in the workqueue, without end."""
         while True:
-            await self._event.wait()
-            self._event.clear()
-            started = time.monotonic()
-            for key in sorted(self._due):
-                self._due.discard(key)
-                with self._metrics.track("advisor"):
-                    await self._answer_or_retry(key)
-            took = time.monotonic() - started
-            await asyncio.sleep(min(max(_PAUSE_SECONDS, _PAUSE_SHARE * took), _MOST_PAUSE_SECONDS))
+            now = time.monotonic()
+            ready = [key for key, after in self._due.items() if after <= now]
+            if not ready:
+                self._event.clear()
+                await wait_for_event(self._event, min(self._due.values()) - now if self._due else None)
+                continue
+            key = min(ready, key=lambda one: self._turns.get(one[0], -math.inf))
+            del self._due[key]
+            self._turns[key[0]] = now
+            with self._metrics.track("advisor"):
+                await self._answer_or_retry(key)
+            await asyncio.sleep(min(_PAUSE_SHARE * (time.monotonic() - now), _MOST_PAUSE_SECONDS))
 
     async def _answer_or_retry(self, key: Key) -> None:
-        advice = self._advices.get(key)
-        if advice is None:
-            return
-        attempt = f"{'/'.join(key)} {advice.metadata.generation}"
+        known = self._advices[key[0]][key[1]]
+        attempt = f"{'/'.join(key)} {known.generation}"
         self._retries.set_reset_key(self._definitions.digest)
         if self._definitions.missing or self._retries.suspended(attempt):
             return
         try:
-            await self._answer(key, advice)
-        except NotFoundError:
-            _logger.info("advice is gone", extra=_fields(key))
+            await self._answer(key, known)
         except REQUEST_ERRORS as error:
             if is_permanent(error):
                 self._definitions.in_doubt.set()
                 if self._retries.failed(attempt, error):
-                    await self._suspend(key, advice, error)
+                    await self._suspend(key, known.uid, error)
                     return
             _logger.warning("cannot write the answer; retrying", extra=_fields(key, error))
-            asyncio.get_running_loop().call_later(_ERROR_SECONDS, self._add, key)
+            self._retry(key, _ERROR_SECONDS)
+        except ValidationError as error:
+            _logger.warning("ignoring invalid object", extra=_fields(key, error))
         except Exception:
             _logger.exception("cannot answer; retrying after the next change", extra=_fields(key))
 
-    async def _suspend(self, key: Key, advice: PlacementAdvice, error: Exception) -> None:
+    def _retry(self, key: Key, seconds: float) -> None:
+        if key[1] in self._of(key[0]):  # it may have been deleted meanwhile
+            self._add(key, time.monotonic() + seconds)
+
+    async def _suspend(self, key: Key, uid: str, error: Exception) -> None:
         """Records that the API server rejects the answer, and suspends the advice."""
-        asyncio.get_running_loop().call_later(SUSPENDED_SECONDS, self._add, key)
+        self._retry(key, SUSPENDED_SECONDS)
         message = f"The API server rejects the answer: {error}. It is retried every ten minutes."
         _logger.warning("answer rejected; retrying in ten minutes", extra=_fields(key, error))
         with contextlib.suppress(*REQUEST_ERRORS):
-            owner = Owner(PlacementAdvice.KIND.kind, *key, advice.metadata.uid)
+            owner = Owner(PlacementAdvice.KIND.kind, *key, uid)
             await recorder_of(self._kube, owner).event(reasons.ANSWER_REFUSED, message, warning=True)
 
-    async def _answer(self, key: Key, advice: PlacementAdvice) -> None:
-        compressed = self._results.compressed(advice.metadata.namespace or "", advice.spec.benchmarks.names)
-        status = await asyncio.to_thread(self._answer_from, compressed, advice, self._kube.now())
+    async def _answer(self, key: Key, known: _Advice) -> None:
+        raw = await self._kube.find(ADVICES, *key)
+        if raw is None:
+            _logger.info("advice is gone", extra=_fields(key))
+            return
+        advice = PlacementAdvice.model_validate(raw)
+        older = sum(other.created < known.created for other in self._of(key[0]).values())
+        known.answered, known.is_excess = time.monotonic(), older >= self._most
+        if known.is_excess:
+            status = excess_advice_status(advice, self._most, self._kube.now())
+        else:
+            compressed = self._results.compressed(key[0], advice.spec.benchmarks.names)
+            status = await asyncio.to_thread(self._answer_from, compressed, advice, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
         applied = {"name": metadata.name, "namespace": metadata.namespace, "resourceVersion": metadata.resource_version}
         body = {"apiVersion": API_VERSION, "kind": kind, "metadata": applied, "status": status.to_json()}
-        written = await self._kube.apply_status(ADVICES, metadata.namespace, body)
-        version = {"resource_version": written["metadata"]["resourceVersion"]}
-        self._advices[key] = advice.model_copy(
-            update={"status": status, "metadata": metadata.model_copy(update=version)}
-        )
+        try:
+            await self._kube.apply_status(ADVICES, metadata.namespace, body)
+        except NotFoundError:
+            _logger.info("advice is gone", extra=_fields(key))
+            return
         recorder = recorder_of(self._kube, Owner(kind, *key, metadata.uid))
         for event in advice_events(advice.status, status):
             await recorder.event(event.reason, event.message, warning=event.warning)

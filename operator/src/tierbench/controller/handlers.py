@@ -141,7 +141,7 @@ def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
     def on_result(raw: Raw, *, deleted: bool) -> None:
         objects.results.observe(project(RESULTS, raw), deleted=deleted)
         was_full = context.storage_full
-        if context.results.update_result(raw, deleted=deleted):
+        if context.results.update_result(raw, deleted=deleted) and (deleted or not _is_in_progress(context, raw)):
             advisor.add_all(raw["metadata"]["namespace"])
         context.metrics.set_stored_bytes(context.results.stored_bytes)
         if was_full and not context.storage_full:
@@ -206,6 +206,13 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
 
 def _namespaces(context: Context) -> tuple[str | None, ...]:
     return context.settings.watch_namespaces or (None,)
+
+
+def _is_in_progress(context: Context, result: Raw) -> bool:
+    """Returns whether a result is of a run that has not ended. The end of the run adds the advices."""
+    spec, namespace = result["spec"], result["metadata"]["namespace"]
+    key = (spec["benchmark"]["kind"], namespace, spec["benchmark"]["name"])
+    return bool(spec["run"] > context.results.newest_ended_run(key))
 
 
 def _holder(lease: Raw) -> str | None:

@@ -357,10 +357,8 @@ async def rejected_pods(kube: Kube, namespace: str, jobs: Iterable[Raw]) -> dict
         if kube.now() - since < _USUAL_DELAY:
             continue
         try:
-            template = await kube.get(JOBS, namespace, name)  # the cache has no template
-            await kube.create(PODS, namespace, _pod(template), dry_run=True)
-        except NotFoundError:
-            continue
+            if (stored := await kube.find(JOBS, namespace, name)) is not None:  # the cache has no template
+                await kube.create(PODS, namespace, _pod(stored), dry_run=True)
         except ApiError as error:
             if error.status not in REJECTED:
                 raise

@@ -67,12 +67,15 @@ _LEASE: Final = {
     "spec": _values("holderIdentity", "acquireTime", "renewTime", "leaseDurationSeconds"),
 }
 _OWN: Final = {**_HEAD, "metadata": {**_METADATA, "labels": LABELS}, "spec": ALL, "status": ALL}
+# An advice is read in full when it is answered.
+_ADVICE: Final = {**_HEAD, "metadata": _METADATA, "status": _values("observedGeneration")}
 FIELDS: Final[Mapping[ResourceType, Fields]] = {
     PODS: _POD,
     JOBS: _JOB,
     SERVICES: _SERVICE,
     LEASES: _LEASE,
-    **dict.fromkeys((NODE_CLASSES, ADVICES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values())), _OWN),
+    ADVICES: _ADVICE,
+    **dict.fromkeys((NODE_CLASSES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values())), _OWN),
 }
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from tierbench.advice.advise import advise
+from tierbench.advice.advise import advise, unanswered
 from tierbench.advice.comparison import Change, compare_runs
 from tierbench.advice.requirements import Violation, group_by_workload, violations, workload_items
 from tierbench.api.advice_answer import PlacementAdviceStatus
@@ -140,7 +140,19 @@ def advice_status(
     advice: PlacementAdvice, results: Iterable[BenchmarkResult], classes: Sequence[NodeClass], now: datetime
 ) -> PlacementAdviceStatus:
     """Returns the status of an advice for these results. A transition time changes only with its status."""
-    status = advise(advice.spec, results, now, classes)
+    return _with_known_times(advice, advise(advice.spec, results, now, classes))
+
+
+def excess_advice_status(advice: PlacementAdvice, most: int, now: datetime) -> PlacementAdviceStatus:
+    """Returns the status of an advice that is not answered, because its namespace has too many."""
+    message = (
+        f"The namespace has more than {most} advices, and the oldest {most} are answered. Delete an advice that you do "
+        "not need, or ask an administrator to raise the chart value limits.advices."
+    )
+    return _with_known_times(advice, unanswered("TooManyAdvices", message, now))
+
+
+def _with_known_times(advice: PlacementAdvice, status: PlacementAdviceStatus) -> PlacementAdviceStatus:
     known = {condition.type: condition for condition in advice.status.conditions}
     generation = advice.metadata.generation
     conditions = tuple(_keep_time(condition, known.get(condition.type), generation) for condition in status.conditions)

@@ -169,6 +169,11 @@ class Kube:
         """Returns one object. Raises NotFoundError."""
         return await self.request("GET", kind.path(namespace, name))
 
+    async def find(self, kind: ResourceType, namespace: str, name: str) -> dict[str, Any] | None:
+        """Returns one object, or None if there is none. That takes the permission to list, not to get."""
+        pages = self.pages(kind, namespace, {"fieldSelector": f"metadata.name={name}"})
+        return next(iter([item async for page in pages for item in page["items"] or ()]), None)
+
     async def list(
         self, kind: ResourceType, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> list[dict[str, Any]]:
