@@ -17,7 +17,7 @@ from tierbench.kube.authorization import may_get
 from tierbench.kube.connect import connect_by_kubeconfig
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
-from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
+from tierbench.metrics.server import Protection, ScrapeGuard, application, serve, tls_context
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -50,7 +50,7 @@ async def url(server: ApiServer) -> AsyncIterator[str]:
         protection = Protection(guard, tls_context(made["tls.crt"], made["tls.key"]))
         metrics = OperatorMetrics()
         metrics.set_leader(True)
-        async with serve(port, store, metrics, protection):
+        async with serve(port, application(store, metrics, protection), protection.context):
             yield f"https://127.0.0.1:{port}"
 
 

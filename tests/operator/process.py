@@ -44,11 +44,12 @@ class Operator:
         own, self.log = folder / "operator.kubeconfig", folder / "operator.log"
         own.write_text(json.dumps(kubeconfig))
         (container,) = pod["containers"]
-        (self.port,) = free_ports(1)
+        self.port, probes = free_ports(2)
         given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
         local = {
             "KUBECONFIG": str(own),
             "TIERBENCH_HTTP_PORT": str(self.port),
+            "TIERBENCH_PROBE_PORT": str(probes),
             "PYTHONPATH": path,
         }
         command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]

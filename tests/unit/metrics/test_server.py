@@ -109,3 +109,23 @@ async def test_at_most_two_reviews_run_and_cached_tokens_do_not_wait() -> None:
     assert await reviews.send("known") == 200
     release.set()
     assert await asyncio.gather(*tries) == [401] * 20
+
+
+async def test_a_token_that_was_permitted_does_not_wait_for_strangers() -> None:
+    """Its permission expires each minute, and strangers can keep every review busy."""
+    reviews = Reviews()
+    assert await reviews.send("known") == 200
+    reviews.seconds = 61
+    release, permit = asyncio.Event(), reviews.review
+
+    async def slow(token: str) -> bool | None:
+        if token != "known":
+            await release.wait()
+        return await permit(token)
+
+    reviews.guard._review = slow
+    strangers = [asyncio.create_task(reviews.send(str(number))) for number in range(20)]
+    async with asyncio.timeout(60):
+        assert await reviews.send("known") == 200
+    release.set()
+    await asyncio.gather(*strangers)

@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any, Final
 
@@ -27,7 +28,7 @@ from tierbench.kube.connect import connect
 from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, start_again
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.server import Protection, ScrapeGuard, serve, tls_context
+from tierbench.metrics.server import Protection, ScrapeGuard, application, probes, serve, tls_context
 
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _RETRY_SECONDS: Final = 2.0
@@ -52,7 +53,11 @@ async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = s
         lock = LeaseLock(own, settings.lease_namespace, GROUP, record, fence)
         elector = LeaderElector(lock, metrics, on_stopped_leading)
         protection = _protection(own) if settings.metrics_authorization else None
-        async with serve(settings.http_port, context.results, context.metrics, protection):
+        app = application(context.results, metrics, protection)
+        async with AsyncExitStack() as ports:
+            await ports.enter_async_context(serve(settings.http_port, app, protection and protection.context))
+            if settings.probe_port is not None:
+                await ports.enter_async_context(serve(settings.probe_port, probes(context.results, metrics)))
             await until(stop.wait(), elector.run(), _run(context, elector, stop))
             await elector.release()
 

@@ -43,6 +43,8 @@ class Settings:
     """The limits of a benchmark, and of all together."""
     http_port: int
     """The port of /metrics, /healthz and /readyz."""
+    probe_port: int | None
+    """A port of /healthz and /readyz for the kubelet alone, so that others cannot take its connections."""
     metrics_authorization: bool
     """Whether only users whom the API server authorizes may get /metrics."""
     isolated: bool
@@ -65,9 +67,7 @@ class Settings:
                 raise SettingsError(f"{name} is not set: the chart sets it; by hand, export it before the start")
             return value
 
-        port = environment.get("TIERBENCH_HTTP_PORT", "8080")
-        if not port.isdecimal():
-            raise SettingsError(f"TIERBENCH_HTTP_PORT is {port!r}: write a port number, for example 8080")
+        probes = environment.get("TIERBENCH_PROBE_PORT", "")
         return cls(
             release=needed("TIERBENCH_RELEASE"),
             pod=environment.get("POD_NAME") or f"{gethostname()}-{token_hex(4)}",
@@ -84,12 +84,19 @@ class Settings:
             ),
             policy=_policy(environment),
             quotas=_values(Quotas, "limits", environment),
-            http_port=int(port),
+            http_port=_port("TIERBENCH_HTTP_PORT", environment.get("TIERBENCH_HTTP_PORT", "8080")),
+            probe_port=_port("TIERBENCH_PROBE_PORT", probes) if probes else None,
             metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
             isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),
         )
+
+
+def _port(name: str, text: str) -> int:
+    if not text.isdecimal():
+        raise SettingsError(f"{name} is {text!r}: write a port number, for example 8080")
+    return int(text)
 
 
 def _log_format(text: str) -> LogFormat:

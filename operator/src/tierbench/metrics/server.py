@@ -7,15 +7,16 @@ import ssl
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, cast
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.domain.results import ResultStore
+from tierbench.metrics.listener import accept, bind
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import Samples, render, samples
 
@@ -34,14 +35,15 @@ class ScrapeGuard:
     """Admits accounts that may scrape.
 
     It caches positive reviews by the digest of the token. Clients without permission can neither evict a cached token
-    nor keep the API server busy, because they share two concurrent reviews.
+    nor keep the API server busy, because they share two concurrent reviews. A token that was permitted before does not
+    wait for theirs.
     """
 
     def __init__(self, review: Review, clock: Callable[[], float] = time.monotonic) -> None:
         self._review = review
         self._clock = clock
         self._permitted: dict[bytes, float] = {}
-        self._reviews = asyncio.Semaphore(_MAXIMUM_REVIEWS)
+        self._reviews = {is_known: asyncio.Semaphore(_MAXIMUM_REVIEWS) for is_known in (True, False)}
 
     async def admit(self, request: web.Request) -> None:
         """Returns if the sender of the request may scrape.
@@ -58,11 +60,13 @@ class ScrapeGuard:
         if self._permitted.get(digest, 0) > self._clock():
             return
         try:
-            async with self._reviews:
+            async with self._reviews[digest in self._permitted]:
                 permitted = await self._review(token)
         except ConnectionError as error:
             message = f"The API server did not review the token: {error}.\n"
             raise web.HTTPServiceUnavailable(text=message) from error
+        if not permitted:
+            self._permitted.pop(digest, None)
         if permitted is None:
             raise _unauthorized("The token is not valid in this cluster, or has expired.")
         if not permitted:
@@ -70,9 +74,9 @@ class ScrapeGuard:
         self._cache(digest)
 
     def _cache(self, digest: bytes) -> None:
-        now = self._clock()
-        fresh = [item for item in self._permitted.items() if item[1] > now][-(_MAXIMUM_CACHED - 1) :]
-        self._permitted = {**dict(fresh), digest: now + _CACHE_SECONDS}
+        self._permitted.pop(digest, None)
+        newest = list(self._permitted.items())[-(_MAXIMUM_CACHED - 1) :]
+        self._permitted = {**dict(newest), digest: self._clock() + _CACHE_SECONDS}
 
 
 def _unauthorized(text: str) -> web.HTTPUnauthorized:
@@ -100,7 +104,7 @@ def tls_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
 def application(
     store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
 ) -> web.Application:
-    """Returns the application with the three paths."""
+    """Returns the application with /metrics and the paths of probes."""
     # One thread, because each thread keeps its own memory.
     in_thread = partial(asyncio.get_running_loop().run_in_executor, ThreadPoolExecutor(max_workers=1))
 
@@ -111,6 +115,7 @@ def application(
             _refuse_until_filled(store, metrics)
         encode, content_type = choose_encoder(request.headers.get("Accept", ""))
         response = web.StreamResponse(headers={"Content-Type": content_type})
+        response.force_close()  # a connection is for one scrape
         await response.prepare(request)
         # Samples are immutable, so a thread can write the current ones. Results come from the leader only.
         pieces = (piece.encode() for piece in render(samples(store) if metrics.is_leader else ()))
@@ -119,6 +124,14 @@ def application(
         # The operator's metrics come last, because the encoder ends them with the end mark of OpenMetrics.
         await response.write(await in_thread(encode, metrics.registry))
         return response
+
+    app = probes(store, metrics)
+    app.add_routes([web.get("/metrics", scrape)])
+    return app
+
+
+def probes(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Application:
+    """Returns the application with /healthz and /readyz."""
 
     async def health(_: web.Request) -> web.Response:
         if overdue := metrics.overdue():
@@ -134,7 +147,7 @@ def application(
         return web.Response(text="ok\n" if metrics.is_leader else f"standby; the leader is {metrics.leader}\n")
 
     app = web.Application()
-    app.add_routes([web.get("/metrics", scrape), web.get("/healthz", health), web.get("/readyz", ready)])
+    app.add_routes([web.get("/healthz", health), web.get("/readyz", ready)])
     return app
 
 
@@ -145,15 +158,17 @@ def _refuse_until_filled(store: ResultStore[Samples], metrics: OperatorMetrics) 
 
 
 @asynccontextmanager
-async def serve(
-    port: int, store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
-) -> AsyncIterator[None]:
-    """Serves the application on a port until the context ends."""
-    runner = web.AppRunner(application(store, metrics, protection), access_log=None)
-    context = None if protection is None else protection.context
+async def serve(port: int, app: web.Application, context: ssl.SSLContext | None = None) -> AsyncIterator[None]:
+    """Serves an application on a port until the context ends."""
+    runner = web.AppRunner(app)
     await runner.setup()
-    try:
-        await web.TCPSite(runner, port=port, ssl_context=context).start()
-        yield
-    finally:
-        await runner.cleanup()
+    server = cast(web.Server, runner.server)
+    with closing(bind(port)) as listener:
+        accepting = asyncio.create_task(accept(listener, server, context))
+        try:
+            yield
+        finally:
+            accepting.cancel()
+            with suppress(asyncio.CancelledError):
+                await accepting
+            await runner.cleanup()
