@@ -30,6 +30,10 @@ BENCHMARKS_PATH = f"/apis/{API_VERSION}/namespaces/{HOME}"
 OLDER = "older"
 
 
+def labels(number: int) -> Json:
+    return {"labels": {f"l{index}": "v" for index in range(number)}}
+
+
 def _brokers(external: Json) -> Json:
     return {"spec.brokers": [{"name": "site", "external": external}], "spec.tls": ["TLSv1.2"]}
 
@@ -75,7 +79,7 @@ def author(server: ApiServer) -> None:
     binding = {**role, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]}
     server.request("POST", f"{RBAC}/rolebindings", binding)
     older = Row("", BrokerBenchmark, _brokers({**DISGUISED, "secretRef": {"name": "other"}})).body
-    server.request("POST", f"{BENCHMARKS_PATH}/brokerbenchmarks", {**older, "metadata": {"name": OLDER}})
+    server.request("POST", f"{BENCHMARKS_PATH}/brokerbenchmarks", {**older, "metadata": {"name": OLDER, **labels(40)}})
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -88,7 +92,7 @@ def _installed_policies(server: ApiServer, helm: Helm, author: None) -> Iterator
             for body in judges(objects, kind):
                 server.request("POST", f"{ADMISSION}/{plural}", body)
                 paths.append(f"{ADMISSION}/{plural}/{body['metadata']['name']}")
-    assert len(paths) == 2 * len(BENCHMARKS) * len(POLICIES)
+    assert len(paths) == 2 * (len(BENCHMARKS) + 1) * len(POLICIES)
 
     def refusals() -> list[bool]:
         everywhere = product(NAMESPACES.values(), REFUSED_BY_EVERY_POLICY)
@@ -135,8 +139,41 @@ def test_an_author_may_only_name_messages_that_they_may_read(server: ApiServer, 
 
 
 def test_a_benchmark_older_than_the_policy_can_be_patched(server: ApiServer) -> None:
-    """The operator patches its finalizer, and may read none of the Secrets that a benchmark names."""
+    """The operator patches its finalizer, and may read none of the Secrets that a benchmark names.
+
+    It has more labels than the policy allows, and keeps them.
+    """
     headers = {**AUTHOR, "Content-Type": "application/merge-patch+json"}
     for finalizers in (["tierbench.io/test"], []):
         body = {"metadata": {"finalizers": finalizers}}
         server.request("PATCH", f"{BENCHMARKS_PATH}/brokerbenchmarks/{OLDER}", body, headers)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "refused"),
+    [
+        (labels(32) | {"annotations": {"a": "v" * 65_000}, "finalizers": ["example.com/f"]}, ""),
+        (labels(33), "metadata.labels: there are 33 labels, and at most 32 are allowed: remove some"),
+        (
+            {"annotations": {"a": "v" * 40_000, "b": "v" * 40_000}},
+            "metadata.annotations: together they have 80002 characters, and at most 65536 are allowed: keep large "
+            "texts in a ConfigMap",
+        ),
+        (
+            {"finalizers": [f"example.com/f{index}" for index in range(17)]},
+            "metadata.finalizers: there are 17 finalizers, and at most 16 are allowed: remove some",
+        ),
+    ],
+)
+def test_the_policy_bounds_metadata(server: ApiServer, metadata: Json, refused: str) -> None:
+    body = Row("", FileTransferBenchmark, {}).body
+    assert answer(server, {**body, "metadata": {**body["metadata"], **metadata}}) == refused
+
+
+def test_the_policy_bounds_the_metadata_of_all_kinds_that_tenants_write(server: ApiServer) -> None:
+    advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "spec": {"clientClass": "user"}}
+    node_class = {"apiVersion": API_VERSION, "kind": "NodeClass", "spec": {"nodeSelector": {"a": "b"}}}
+    paths = ((f"{BENCHMARKS_PATH}/placementadvices", advice), (f"/apis/{API_VERSION}/nodeclasses", node_class))
+    for path, body in paths:
+        with pytest.raises(RefusedError, match="there are 40 labels"):
+            server.request("POST", f"{path}?dryRun=All", {**body, "metadata": {"name": "many", **labels(40)}})

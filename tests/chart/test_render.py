@@ -170,8 +170,8 @@ def environment(objects: list[Json]) -> dict[str, Any]:
 
 
 def judges(objects: list[Json], kind: str) -> list[Json]:
-    """The admission policies of benchmarks, or their bindings."""
-    plurals = {model.KIND.plural for model in BENCHMARKS.values()}
+    """The admission policies of benchmarks and of metadata, or their bindings."""
+    plurals = {"metadata", *(model.KIND.plural for model in BENCHMARKS.values())}
     return [body for body in of_kind(objects, kind) if body["metadata"]["name"].rpartition(".")[2] in plurals]
 
 
@@ -453,9 +453,12 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
     assert service["spec"]["selector"].items() <= labels.items()
     assert deployment["spec"]["selector"]["matchLabels"].items() <= labels.items()
     operator = container(objects)
-    assert operator["ports"] == [{"name": "http", "containerPort": 8080}]
-    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "http", "scheme": "HTTP"}
-    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "http", "scheme": "HTTP"}
+    ports = {port["name"]: port["containerPort"] for port in operator["ports"]}
+    assert ports == {"http": 8080, "probes": 8081}
+    assert {"name": "TIERBENCH_PROBE_PORT", "value": "8081"} in operator["env"]
+    assert [port["port"] for port in service["spec"]["ports"]] == [8080], "only the kubelet needs the other one"
+    assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "probes"}
+    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
@@ -465,7 +468,7 @@ def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
 
 
 def test_benchmarks_are_refused_where_the_release_runs_them_and_nowhere_else(helm: Helm) -> None:
-    assert {len(judges(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION} == {len(BENCHMARKS)}
+    assert {len(judges(helm.template(CLUSTER_WIDE), kind)) for kind in ADMISSION} == {len(BENCHMARKS) + 1}
     for binding in judges(helm.template(CLUSTER_WIDE), ADMISSION[1]):
         assert "matchResources" not in binding["spec"]
     for binding in judges(helm.template(NAMESPACED), ADMISSION[1]):

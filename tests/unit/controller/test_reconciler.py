@@ -6,9 +6,22 @@ import pytest
 
 from tests.unit.apiserver.server import Raw, Request
 from tests.unit.controller.reconciling import CLIENT, RESOURCE, SERVER, Demo, WaitError
+from tests.unit.domain.world import trial_line
 from tierbench.controller import reconciler
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import PODS, wait_for_event
+
+
+async def test_results_get_a_bounded_number_of_labels_and_an_event_names_the_others(demo: Demo) -> None:
+    """Kubernetes does not bound how many labels an object has, and each result would store them."""
+    own = {f"l{number:02d}": "v" for number in range(20)}
+    demo.api.change(RESOURCE, "demo", metadata={"labels": {**own, "argocd.argoproj.io/instance": "app"}})
+    await demo.until_measured(trial_line(1))
+    await demo.until(lambda: demo.results)
+    (result,) = demo.results
+    assert len([name for name in result["metadata"]["labels"] if name in own]) == 16
+    (message,) = demo.messages("LabelsLeftOut")
+    assert "l16, l17, l18, l19" in message
 
 
 async def test_benchmark_is_measured_and_its_labels_are_copied_to_its_results(demo: Demo) -> None:

@@ -40,7 +40,7 @@ from tierbench.domain.decision import (
 from tierbench.domain.servers import apis, known_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
-from tierbench.workloads.workload import ROLE_CLIENT, Owner
+from tierbench.workloads.workload import MOST_INHERITED_LABELS, ROLE_CLIENT, Owner, labels_left_out
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
@@ -184,6 +184,12 @@ class BenchmarkReconciler:
         started = time.monotonic()
         observed = await self._observe(raw)
         await self._record_foreign_objects(observed)
+        if left_out := labels_left_out(observed.benchmark.metadata.labels):
+            await self._recorder.warn_once(
+                reasons.LABELS_LEFT_OUT,
+                f"Results get {MOST_INHERITED_LABELS} labels of their benchmark, and not {', '.join(left_out)}. Remove "
+                "labels of the benchmark that come before them.",
+            )
         for rejected in observed.rejected_pods.values():
             await self._recorder.warn_once(reasons.REFUSED, rejected.message)
         for name in observed.unreadable:

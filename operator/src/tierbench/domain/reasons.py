@@ -76,6 +76,8 @@ HELD_TOO_LONG: Final = "HeldTooLong"
 """The run has held its nodes for `limits.leaseSeconds`. Make it shorter, or have the limit raised."""
 HISTORY_LIMITED: Final = "HistoryLimited"
 """`runPolicy.history` is above `limits.history`, so older runs are deleted. Lower it, or have the limit raised."""
+LABELS_LEFT_OUT: Final = "LabelsLeftOut"
+"""The benchmark has more than 16 labels of its own, and its results get the first 16 by name. Remove other labels."""
 STORAGE_FULL: Final = "StorageFull"
 """All results together take `limits.storedBytes`. Delete old runs: the message names the largest, and the command."""
 

@@ -9,7 +9,10 @@ from pydantic.alias_generators import to_camel
 from tierbench.api import policy
 from tierbench.api.benchmark import EMPTY_LIST, Benchmark
 from tierbench.api.model import GROUP, VERSION
+from tierbench.api.node_class import NodeClass
+from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.policy import OTHER_NAMESPACES, Policy
+from tierbench.domain.fields import MOST_LABELS
 from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
 
@@ -121,6 +124,35 @@ _DERIVED: Final = {
     " : variables.askedNodeClasses",
 }
 
+MOST_ANNOTATION_CHARACTERS: Final = 64 << 10
+_MOST_FINALIZERS: Final = 16
+_METADATA: Final = "metadata"
+
+
+def _of_both(name: str, expression: str) -> dict[str, str]:
+    """Returns the variables with a size of metadata, and of the metadata before. Objects may keep what they have."""
+    before = expression.replace("object.", "oldObject.")
+    return {name: expression, f"{name}Before": f"oldObject == null ? 0 : {before}"}
+
+
+_SIZES: Final = {
+    **_of_both("labels", "has(object.metadata.labels) ? size(object.metadata.labels) : 0"),
+    **_of_both("finalizers", "has(object.metadata.finalizers) ? size(object.metadata.finalizers) : 0"),
+    **_of_both(
+        "annotations",
+        "has(object.metadata.annotations) ? object.metadata.annotations.map(a, "
+        "size(a) + size(object.metadata.annotations[a])).sum() : 0",
+    ),
+}
+_BOUNDS: Final = {
+    "labels": (MOST_LABELS, "there are %d labels, and at most %d are allowed: remove some"),
+    "finalizers": (_MOST_FINALIZERS, "there are %d finalizers, and at most %d are allowed: remove some"),
+    "annotations": (
+        MOST_ANNOTATION_CHARACTERS,
+        "together they have %d characters, and at most %d are allowed: keep large texts in a ConfigMap",
+    ),
+}
+
 _HEAD: Final = """\
 ---
 apiVersion: admissionregistration.k8s.io/v1
@@ -131,14 +163,17 @@ metadata:
     {{{{- include "tierbench.labels" . | nindent 4 }}}}
 spec:
 """
-_BINDING: Final = """\
-  policyName: {{{{ .Release.Namespace }}}}.{{{{ include "tierbench.fullname" . }}}}.{plural}
-  validationActions: [Deny]
+_PARAMETER: Final = """\
   # The Service of the API server. No external server may have its addresses.
   paramRef:
     name: kubernetes
     namespace: default
     parameterNotFoundAction: Deny
+"""
+_BINDING: Final = """\
+  policyName: {{{{ .Release.Namespace }}}}.{{{{ include "tierbench.fullname" . }}}}.{plural}
+  validationActions: [Deny]
+{parameter}\
   {{{{- with .Values.watchNamespaces }}}}
   matchResources:
     namespaceSelector:
@@ -151,9 +186,10 @@ _BINDING: Final = """\
 
 
 def admission_template() -> str:
-    """Returns a policy and its binding for each kind of benchmark."""
+    """Returns a policy and its binding for each kind of benchmark, and one that bounds the metadata of objects."""
     notice = "{{- /* " + NOTICE.format(source="generate/admission.py") + " */ -}}\n"
-    bodies = "".join(_policy(model) + _binding(model) for model in BENCHMARKS.values())
+    bodies = "".join(_policy(model) + _binding(model.KIND.plural, _PARAMETER) for model in BENCHMARKS.values())
+    bodies += _metadata_policy() + _binding(_METADATA)
     return f"{notice}{{{{- if .Values.policy.admission }}}}\n{bodies}{{{{- end }}}}\n"
 
 
@@ -180,6 +216,31 @@ def _policy(model: type[Benchmark]) -> str:
     return f"{head}{_indented(fixed)}  variables:\n{values}{_indented(named)}"
 
 
+def _metadata_policy() -> str:
+    """Returns the policy of metadata, which Kubernetes hardly bounds. Lists of it take memory and space in etcd."""
+    kinds = (*(model.KIND for model in BENCHMARKS.values()), NodeClass.KIND, PlacementAdvice.KIND)
+    rule = {
+        "apiGroups": [GROUP],
+        "apiVersions": ["*"],
+        "operations": ["CREATE", "UPDATE"],
+        "resources": [kind.plural for kind in kinds],
+    }
+    fixed = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "validations": [
+            {
+                "expression": f"variables.{name} <= {most} || variables.{name} <= variables.{name}Before",
+                "messageExpression": f"'metadata.{name}: {message}'.format([variables.{name}, {most}])",
+                "reason": "Forbidden",
+            }
+            for name, (most, message) in _BOUNDS.items()
+        ],
+        "variables": [{"name": name, "expression": expression} for name, expression in _SIZES.items()],
+    }
+    return _HEAD.format(kind="ValidatingAdmissionPolicy", plural=_METADATA) + _indented(fixed)
+
+
 def _of_values() -> Iterator[str]:
     """Yields a variable for each value of the policy. Its JSON is also CEL."""
     for name in map(to_camel, Policy.model_fields):
@@ -199,9 +260,9 @@ def _validation(rule: _Rule) -> dict[str, str]:
     }
 
 
-def _binding(model: type[Benchmark]) -> str:
-    plural = model.KIND.plural
-    return _HEAD.format(kind="ValidatingAdmissionPolicyBinding", plural=plural) + _BINDING.format(plural=plural)
+def _binding(plural: str, parameter: str = "") -> str:
+    head = _HEAD.format(kind="ValidatingAdmissionPolicyBinding", plural=plural)
+    return head + _BINDING.format(plural=plural, parameter=parameter)
 
 
 def _indented(value: Any) -> str:

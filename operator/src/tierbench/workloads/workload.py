@@ -38,6 +38,7 @@ ROLE_CLIENT: Final = "client"
 CLIENT: Final = "client"
 """The name of the container in a client's pod."""
 
+MOST_INHERITED_LABELS: Final = 16
 _UID_CHARACTERS: Final = 8
 _OF_TOOLS: Final = ("kubernetes.io", "k8s.io", "helm.sh", "argoproj.io", "fluxcd.io", GROUP)
 
@@ -113,7 +114,16 @@ def reference(kind: str, name: str, uid: str) -> dict[str, Any]:
 def inherited_labels(labels: Mapping[str, str]) -> dict[str, str]:
     """Returns the labels of a benchmark that its results get, too. Labels by which tools recognize their objects are
     not among them."""
-    return {key: value for key, value in labels.items() if not key.partition("/")[0].endswith(_OF_TOOLS)}
+    return {name: labels[name] for name in _own_labels(labels)[:MOST_INHERITED_LABELS]}
+
+
+def labels_left_out(labels: Mapping[str, str]) -> list[str]:
+    """Returns the names of the labels that results do not get because there are too many: each result stores them."""
+    return _own_labels(labels)[MOST_INHERITED_LABELS:]
+
+
+def _own_labels(labels: Mapping[str, str]) -> list[str]:
+    return sorted(key for key in labels if not key.partition("/")[0].endswith(_OF_TOOLS))
 
 
 @dataclass(frozen=True)
