@@ -395,6 +395,7 @@ async def test_operator_of_some_namespaces_watches_only_these(server: ApiServer)
     async with operating(server, watch_namespaces="default, lab") as operator:
         await server.until(lambda: finalizers(server) == [FINALIZER] and Reconciler.log)
         assert operator.lists.synced.is_set()
+        await server.until(lambda: len({request.path for request in server.requests if request.is_watch}) == 15)
     watched = {request.path for request in server.requests if request.is_watch}
     assert {PODS.path("default"), PODS.path("lab"), NODE_CLASSES.path(None), ADVICES.path("lab")} < watched
     assert len(watched) == 15

@@ -13,7 +13,7 @@ from aiohttp import ClientConnectorCertificateError, ClientConnectorDNSError, Cl
 from tests.unit.apiserver.client import InProcessClient, InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tierbench.kube.client import ApiError, Kube, NotFoundError, describe_error
-from tierbench.kube.meta import NODES
+from tierbench.kube.meta import NODES, PODS
 
 CONNECTION: Any = SimpleNamespace(host="h", port=1, is_ssl=True, ssl=True)
 
@@ -62,6 +62,36 @@ async def test_log_is_streamed_and_its_response_is_closed(status: int, follow: b
         assert error.status == status == 404
     assert log == (api.logs["pod"] if status == 200 else b"")
     assert api.open_streams == 0
+
+
+async def test_logs_and_lists_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a total limit, each try to read a long log over a slow network fails as the one before."""
+    timeouts: list[Any] = []
+    call = InProcessClient.call_api
+
+    async def record(self: InProcessClient, request: Any, _request_timeout: Any) -> Any:
+        timeouts.append(_request_timeout)
+        return await call(self, request)
+
+    monkeypatch.setattr(InProcessClient, "call_api", record)
+    api = ApiServer()
+    api.logs["p"] = b"line"
+    kube = InProcessKube(api)
+    async with aclosing(kube.log("default", "p", "client", follow=False)) as pieces:
+        assert b"".join([piece async for piece in pieces]) == b"line"
+    assert await kube.list(NODES) == []
+    assert [(timeout.total, timeout.sock_read) for timeout in timeouts] == [(None, 30)] * 2
+
+
+async def test_object_is_found_by_a_list() -> None:
+    """The operator may list Jobs and advices, and not get them."""
+    api = ApiServer()
+    for name in ("a", "b"):
+        api.put(PODS, {"metadata": {"name": name}})
+    found = await InProcessKube(api).find(PODS, "default", "b")
+    assert found is not None
+    assert found["metadata"]["name"] == "b"
+    assert await InProcessKube(api).find(PODS, "default", "c") is None
 
 
 async def test_time_follows_the_date_header_of_the_api_server() -> None:

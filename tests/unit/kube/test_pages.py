@@ -1,7 +1,7 @@
 """A page is bounded in bytes, whatever objects a list has."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierbench.kube import pages
-from tierbench.kube.pages import PageLimit
+from tierbench.kube.pages import PageLimit, pieces_of
 
 SMALL, LARGE = 1_000, 1_500_000
 """The size of an object in bytes. The API server stores none that is larger."""
@@ -24,19 +24,18 @@ class Content:
         self._pause = pause
         self.received = 0
 
-    async def iter_any(self) -> AsyncIterator[bytes]:
-        """Yields the pieces."""
-        while self.received < self._size:
-            await asyncio.sleep(self._pause)
-            piece = min(1 << 16, self._size - self.received)
-            self.received += piece
-            yield bytes(piece)
+    async def readany(self) -> bytes:
+        """Returns the next piece."""
+        await asyncio.sleep(self._pause)
+        piece = min(1 << 16, self._size - self.received)
+        self.received += piece
+        return bytes(piece)
 
 
 async def read(limit: PageLimit, size: int, pause: float = 0) -> tuple[bytes | None, int]:
     """Returns the page and the number of bytes that were received."""
     content: Any = Content(size, pause)
-    return await limit.read(content), content.received
+    return await limit.read(pieces_of(content)), content.received
 
 
 async def read_list(sizes: Sequence[int]) -> tuple[int, int]:

@@ -213,7 +213,7 @@ class Kube:
         """Returns a page of a list, or None if it is too large."""
         asked = {**query, "limit": str(limit.objects)}
         async with self._free, self._stream(path, asked, _SILENCE_TIMEOUT, accept) as content:
-            data = await limit.read(content)
+            data = await limit.read(content.iter_any())
         return None if data is None else json.loads(data)
 
     async def watch(

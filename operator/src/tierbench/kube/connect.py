@@ -27,7 +27,7 @@ from yaml import YAMLError
 from tierbench.kube.client import FIELD_MANAGER, TIMEOUT, Kube, OnResponse, lines
 from tierbench.kube.informer import ListObserver
 from tierbench.kube.meta import Raw
-from tierbench.kube.pages import PageLimit
+from tierbench.kube.pages import PageLimit, pieces_of
 
 # The semaphore of Kube limits requests. Each watch and each followed log has a connection of its own.
 _NO_LIMIT: Final = 0
@@ -175,7 +175,7 @@ async def _read_page(
             response = await send(request)
         if not response.ok:
             return response
-        data = await limit.read(response.content)
+        data = await limit.read(pieces_of(response.content))
         if data is None:
             response.close()
         elif isinstance(response, _Answer):

@@ -1,6 +1,7 @@
 """Pages of lists, bounded in bytes whatever objects there are."""
 
 import asyncio
+from collections.abc import AsyncIterable, AsyncIterator
 from typing import Final
 
 import aiohttp
@@ -19,19 +20,27 @@ class PageLimit:
     def __init__(self) -> None:
         self.objects = _FIRST_OBJECTS
 
-    async def read(self, content: aiohttp.StreamReader) -> bytes | None:
+    async def read(self, pieces: AsyncIterable[bytes]) -> bytes | None:
         """Reads a page. Returns None if it is too large: the caller then asks for it again, with fewer objects.
 
-        A page of one object may have any size, because the API server bounds that. Raises TimeoutError.
+        A page of one object may have any size, because the API server bounds that.
         """
         data = bytearray()
-        async with asyncio.timeout(SILENCE_SECONDS) as timeout:
-            async for piece in content.iter_any():
-                timeout.reschedule(asyncio.get_running_loop().time() + SILENCE_SECONDS)
-                data += piece
-                if len(data) > _MOST_BYTES and self.objects > 1:
-                    self.objects = max(1, self.objects // _GROWTH**2)
-                    return None
+        async for piece in pieces:
+            data += piece
+            if len(data) > _MOST_BYTES and self.objects > 1:
+                self.objects = max(1, self.objects // _GROWTH**2)
+                return None
         growth = min(_GROWTH, _MOST_BYTES / 2 / max(1, len(data)))
         self.objects = max(1, min(_MOST_OBJECTS, int(self.objects * growth)))
         return bytes(data)
+
+
+async def pieces_of(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    """Yields the pieces of an answer. Raises TimeoutError after a silence."""
+    while True:
+        async with asyncio.timeout(SILENCE_SECONDS):
+            piece = await content.readany()
+        if not piece:
+            return
+        yield piece

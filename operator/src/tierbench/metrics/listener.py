@@ -20,7 +20,7 @@ class _Handler(web.RequestHandler):
     """The protocol of one connection. It sets `closed` at the end."""
 
     def __init__(self, server: web.Server, closed: asyncio.Event) -> None:
-        super().__init__(server, loop=asyncio.get_running_loop(), access_log=None)
+        super().__init__(server, loop=asyncio.get_running_loop(), access_log=None)  # type: ignore[arg-type]
         self._closed = closed
 
     def connection_lost(self, exc: BaseException | None) -> None:
