@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from benchmarks.scale.rows import Row
-from benchmarks.scale.scenarios import flapping, idle, queue, results, running
+from benchmarks.scale.scenarios import advices, flapping, hostile, idle, queue, results, running
 from benchmarks.scale.site import Site
 
 Scenario = Callable[[Site], AsyncIterator[Row]]
@@ -14,6 +14,8 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "queue": queue.measure,
     "flapping": flapping.measure,
     "running": running.measure,
+    "hostile": hostile.measure,
+    "advices": advices.measure,
     "results": results.measure,
 }
 """In this order: the last leaves most behind."""

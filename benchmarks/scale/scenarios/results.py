@@ -33,7 +33,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     async with site.namespace():
         await site.stop()
         began = time.monotonic()
-        await _write(site)
+        await write(site, BENCHMARKS)
         print(f"results: {NUMBER} written in {time.monotonic() - began:.0f} s", flush=True)
         await site.begin()
         async for row in _start(site):
@@ -42,8 +42,9 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield row
 
 
-async def _write(site: Site) -> None:
-    names = [f"files-{number:03d}" for number in range(BENCHMARKS)]
+async def write(site: Site, benchmarks: int) -> None:
+    """The results of so many benchmarks, of 100 cases each."""
+    names = [f"files-{number:03d}" for number in range(benchmarks)]
     spec = {"servers": {"nodeClasses": list(CLASSES)}, "fileSizes": list(SIZES)}
     made = await complete(site, names, len(CLASSES) * len(SIZES), **spec)
     variants = [list(_cases(Random(seed))) for seed in range(VARIANTS)]
