@@ -375,6 +375,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_WORKLOADS_USER": "65530",
         "TIERBENCH_METRICS_AUTHORIZATION": "false",
         "TIERBENCH_NETWORK_POLICIES": "true",
+        "TIERBENCH_PROBE_PORT": "8081",
         "TIERBENCH_LOG_LEVEL": "info",
         "TIERBENCH_LOG_FORMAT": "text",
     }
