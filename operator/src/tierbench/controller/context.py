@@ -106,19 +106,18 @@ class ObjectCaches:
             cache.remove(name)
 
     def admit(self, resource: ResourceType, raw: Raw) -> Raw | None:
-        """Returns what is kept of a child, or None if it belongs to no benchmark that is known."""
+        """Returns what is kept of a child, or None if it belongs to no benchmark that is known or holds nodes."""
         key, known = benchmark_of(raw), self[resource].get(name_of(raw))
         if known is not None and known["metadata"]["uid"] == raw["metadata"]["uid"]:
             return project(resource, raw)  # a pod outlives its Job
-        if (owner := self._uid(key)) is None:
-            return None
-        controller = controller_of(raw)
-        if owner == controller.get("uid") or (resource == PODS and self._may_own_pod(raw, controller)):
+        controller, owner = controller_of(raw), self._uid(key)
+        if self._is_owned(key, owner, controller) or (resource == PODS and self._may_own_pod(raw, owner, controller)):
             return project(resource, raw)
         is_of_previous = controller.get("kind") in {key[0], "Job"}  # garbage collection will delete it
-        noted = self._foreign.setdefault(key, {})
-        if not is_of_previous and len(noted) < _MOST_FOREIGN:
-            noted[f"{_KINDS[resource]} {raw['metadata']['name']}"] = None
+        if owner is not None and not is_of_previous:
+            noted = self._foreign.setdefault(key, {})
+            if len(noted) < _MOST_FOREIGN:
+                noted[f"{_KINDS[resource]} {raw['metadata']['name']}"] = None
         return None
 
     def _uid(self, benchmark: Key) -> str | None:
@@ -126,13 +125,22 @@ class ObjectCaches:
         raw = self[BENCHMARKS[kind].KIND.resource].get((namespace, name)) if kind in BENCHMARKS else None
         return None if raw is None else raw["metadata"]["uid"]
 
-    def _may_own_pod(self, pod: Raw, controller: Raw) -> bool:
+    def _is_owned(self, key: Key, owner: str | None, controller: Raw) -> bool:
+        uid = controller.get("uid", "")
+        return uid != "" and (uid == owner or self._holds_nodes(key, uid))
+
+    def _holds_nodes(self, key: Key, uid: str = "") -> bool:
+        """Returns whether a benchmark of this name, with this UID if it is given, holds nodes. It may be gone."""
+        prefix = f"{key[1]}/{key[2]}/{uid}"
+        return any((raw["spec"].get("holderIdentity") or "").startswith(prefix) for raw in self[LEASES].list())
+
+    def _may_own_pod(self, pod: Raw, owner: str | None, controller: Raw) -> bool:
         """Returns whether the controller is a Job of a benchmark, or may be an object of another operator.
 
         Those are not watched, so a reconcile decides.
         """
         if owner_kinds_of(pod["metadata"]["labels"].get(LABEL_ROLE)) is not None:
-            return True
+            return owner is not None or self._holds_nodes(benchmark_of(pod))
         job = self[JOBS].get((pod["metadata"]["namespace"], controller.get("name", "")))
         return job is not None and job["metadata"]["uid"] == controller.get("uid")
 
