@@ -1,4 +1,4 @@
-"""Many advices of one tenant: another tenant's advice is answered all the same, and the runs go on."""
+"""Many advices of one tenant: another tenant's advice is answered all the same, and the runs continue."""
 
 import asyncio
 import time
