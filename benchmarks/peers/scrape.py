@@ -14,7 +14,7 @@ from tests.ports import free_ports
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
-from tierbench.metrics.server import serve
+from tierbench.metrics.server import application, serve
 
 SECONDS, MEGABYTES = 1, 250
 
@@ -61,7 +61,7 @@ def _serve(port: int, ready: Connection) -> None:
     async def forever() -> None:
         metrics = OperatorMetrics()
         metrics.set_leader(True)
-        async with serve(port, store, metrics):
+        async with serve(port, application(store, metrics)):
             ready.send("ready")
             await asyncio.Event().wait()
 

@@ -53,9 +53,10 @@ async def operate(settings: Settings, on_stopped_leading: Callable[[], None] = s
         lock = LeaseLock(own, settings.lease_namespace, GROUP, record, fence)
         elector = LeaderElector(lock, metrics, on_stopped_leading)
         protection = _protection(own) if settings.metrics_authorization else None
+        tls = None if protection is None else protection.context
         app = application(context.results, metrics, protection)
         async with AsyncExitStack() as ports:
-            await ports.enter_async_context(serve(settings.http_port, app, protection and protection.context))
+            await ports.enter_async_context(serve(settings.http_port, app, tls))
             if settings.probe_port is not None:
                 await ports.enter_async_context(serve(settings.probe_port, probes(context.results, metrics)))
             await until(stop.wait(), elector.run(), _run(context, elector, stop))
