@@ -14,13 +14,13 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.context import benchmark_of, controller_of
 from tierbench.controller.reconciler import needs_reconcile
 from tierbench.controller.snapshot import ControllerRefManager
-from tierbench.domain.fields import FIELDS, LABELS, MOST_LABELS, project
+from tierbench.domain.fields import LABELS, MOST_LABELS, fields, project
 from tierbench.domain.views import job_view, lease_view, pod_view
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, ResourceType, name_of
 from tierbench.workloads.manifests import agent_url
 from tierbench.workloads.pods import address
-from tierbench.workloads.workload import CHILD_LABELS, Owner, RunningServer
+from tierbench.workloads.workload import CHILD_LABELS, LABEL_ROLE, Owner, RunningServer
 
 Raw = dict[str, Any]
 Path = tuple[str, ...]
@@ -96,6 +96,7 @@ POD: Raw = {
         "containerStatuses": [container("c", **WAITING), container("d", **ENDED)],
     },
 }
+KAFKA: Raw = {**POD, "metadata": metadata(labels={**POD["metadata"]["labels"], LABEL_ROLE: "strimzi"})}
 FAILED: Raw = {**POD, "status": {"phase": "Failed", "reason": "Evicted", "message": "disk"}}
 JOB: Raw = {
     "metadata": metadata(),
@@ -122,6 +123,10 @@ def claim(kind: str) -> Callable[[Raw], object]:
     return claimed
 
 
+def unowned(raw: Raw) -> object:
+    return ControllerRefManager(OWNER).claim({"Pod": [raw]}).unowned
+
+
 def reach(raw: Raw) -> object:
     instance: Any = None
     server = RunningServer(instance, "10.0.0.1", "10.0.0.2", raw, raw)
@@ -131,6 +136,7 @@ def reach(raw: Raw) -> object:
 
 READERS: list[tuple[ResourceType, Raw, Callable[[Raw], object]]] = [
     *((PODS, pod, view) for pod in (POD, FAILED) for view in (pod_view, claim("Pod"), benchmark_of, controller_of)),
+    (PODS, KAFKA, unowned),
     *((JOBS, JOB, view) for view in (job_view, claim("Job"), benchmark_of, name_of)),
     *((SERVICES, SERVICE, view) for view in (reach, claim("Service"), benchmark_of)),
     (LEASES, LEASE, lease_view),
@@ -154,14 +160,14 @@ def test_every_field_that_is_read_is_kept(resource: ResourceType, raw: Raw, view
     reads: set[Path] = set()
     view(recording(raw, (), reads))
     assert reads
-    assert not [path for path in reads if not is_kept(FIELDS[resource], path)]
+    assert not [path for path in reads if not is_kept(fields()[resource], path)]
     assert view(dict(project(resource, raw))) == view(raw)
 
 
 @pytest.mark.parametrize("resource", [RESOURCE, NODE_CLASSES])
 def test_all_metadata_of_a_model_is_kept(resource: ResourceType) -> None:
-    assert {to_camel(name) for name in Metadata.model_fields} <= set(FIELDS[resource]["metadata"])
-    assert FIELDS[resource]["metadata"]["labels"] == LABELS
+    assert {to_camel(name) for name in Metadata.model_fields} <= set(fields()[resource]["metadata"])
+    assert fields()[resource]["metadata"]["labels"] == LABELS
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tierbench.domain.fields import project
 from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultMetadata, ResultStore
-from tierbench.domain.servers import owner_kinds_of
+from tierbench.domain.servers import api_of_pods
 from tierbench.domain.views import PARSE_ERRORS
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
@@ -139,7 +139,7 @@ class ObjectCaches:
 
         Those are not watched, so a reconcile decides.
         """
-        if owner_kinds_of(pod["metadata"]["labels"].get(LABEL_ROLE)) is not None:
+        if api_of_pods(pod["metadata"]["labels"].get(LABEL_ROLE)) is not None:
             return owner is not None or self._holds_nodes(benchmark_of(pod))
         job = self[JOBS].get((pod["metadata"]["namespace"], controller.get("name", "")))
         return job is not None and job["metadata"]["uid"] == controller.get("uid")

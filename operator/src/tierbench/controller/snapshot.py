@@ -162,7 +162,7 @@ class _Claim:
         return tuple(owned)
 
     def _is_owned(self, kind: str, raw: Raw) -> bool:
-        owners, controller = raw["metadata"].get("ownerReferences", ()), controller_of(raw)
+        controller = controller_of(raw)
         uid = controller.get("uid")
         api = api_of_pods(raw["metadata"]["labels"].get(LABEL_ROLE)) if kind == "Pod" else None
         if api is not None:

@@ -4,11 +4,13 @@ What a tenant writes elsewhere into an object, such as an annotation, takes no m
 """
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
+from tierbench.domain.servers import known_apis
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, ResourceType
 from tierbench.workloads.workload import CHILD_LABELS
@@ -47,7 +49,7 @@ _CONTAINER: Final = {
     "lastState": _ENDED,
 }
 _POD: Final = {
-    **_CHILD,
+    **_HEAD,
     "spec": {
         "nodeName": VALUE,
         "containers": {"name": VALUE, "resources": {"limits": _values("cpu", "memory", "ephemeral-storage")}},
@@ -69,30 +71,37 @@ _LEASE: Final = {
 _OWN: Final = {**_HEAD, "metadata": {**_METADATA, "labels": LABELS}, "spec": ALL, "status": ALL}
 # An advice is read in full when it is answered.
 _ADVICE: Final = {**_HEAD, "metadata": _METADATA, "status": _values("observedGeneration")}
-FIELDS: Final[Mapping[ResourceType, Fields]] = {
-    PODS: _POD,
-    JOBS: _JOB,
-    SERVICES: _SERVICE,
-    LEASES: _LEASE,
-    ADVICES: _ADVICE,
-    **dict.fromkeys((NODE_CLASSES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values())), _OWN),
-}
+
+
+@cache
+def fields() -> Mapping[ResourceType, Fields]:
+    """Returns the fields that are kept, by type."""
+    labels = _values(*CHILD_LABELS, *(api.pod_label for api in known_apis()))
+    own = (NODE_CLASSES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values()))
+    return {
+        PODS: {**_POD, "metadata": {**_METADATA, "labels": labels}},
+        JOBS: _JOB,
+        SERVICES: _SERVICE,
+        LEASES: _LEASE,
+        ADVICES: _ADVICE,
+        **dict.fromkeys(own, _OWN),
+    }
 
 
 def project(resource: ResourceType, raw: Raw) -> Raw:
     """Returns the fields of an object that are kept. Returns an object of another type as it is."""
-    kept: Raw = _project(raw, FIELDS.get(resource, ALL))
+    kept: Raw = _project(raw, fields().get(resource, ALL))
     return kept
 
 
-def _project(value: Any, fields: Any) -> Any:
-    if fields is ALL:
+def _project(value: Any, kept: Any) -> Any:
+    if kept is ALL:
         return value
-    if fields is LABELS:
+    if kept is LABELS:
         return dict(sorted(value.items())[:MOST_LABELS])
     if isinstance(value, list):
-        return [_project(item, fields) for item in value[:_MOST_ITEMS]]
+        return [_project(item, kept) for item in value[:_MOST_ITEMS]]
     if isinstance(value, Mapping):
-        named = fields.items() if isinstance(fields, Mapping) else ()
+        named = kept.items() if isinstance(kept, Mapping) else ()
         return {name: _project(value[name], inner) for name, inner in named if name in value}
     return value[:_MOST_CHARACTERS] if isinstance(value, str) else value
