@@ -18,7 +18,7 @@ from tests.operator.site import Json, Site
 
 _SLOW = "cloud-1"
 _MOST_STEPS = 8
-_LINK, _DISK = "650mbit", 40 * 2**20
+_LINK, _DISK = "300mbit", 20 * 2**20
 
 
 @dataclass(frozen=True)
