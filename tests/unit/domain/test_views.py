@@ -106,3 +106,16 @@ def test_an_invalid_termination_message_of_the_preparation_is_reported(text: str
     problem = pod_view(pod("server", **failed)).problem
     assert problem is not None
     assert problem.reason == "PreparationFailed"
+
+
+@pytest.mark.parametrize(
+    ("code", "waiting", "fails"),
+    [(1, {}, True), (255, {}, False), (137, {}, False), (137, {"reason": "CrashLoopBackOff"}, True)],
+)
+def test_a_preparation_that_restarts_with_its_node_has_not_failed(
+    code: int, waiting: dict[str, str], fails: bool
+) -> None:
+    state = {"waiting": waiting} if waiting else {"running": {}}
+    ended = {"terminated": {"exitCode": code, "reason": "Unknown", "message": ""}}
+    problem = pod_view(pod("server", name="prepare", state=state, lastState=ended, restartCount=1)).problem
+    assert (problem is not None) == fails

@@ -246,6 +246,7 @@ _WAITING = {
     "RunContainerError": (reasons.CONTAINER_REFUSED, True),
 }
 _MAXIMUM_LINE = 300
+_SIGNALLED = 128
 
 
 def _container_problem(container: Raw) -> Problem | None:
@@ -258,10 +259,12 @@ def _container_problem(container: Raw) -> Problem | None:
     if last is None or last.get("exitCode") == 0:
         return None
     reported = _reported_problem(last.get("message", ""))
+    crash_loops = waiting.get("reason") == "CrashLoopBackOff"
     if name == "prepare":
+        restarted = last["exitCode"] > _SIGNALLED and not crash_loops  # with its node; it prepares what is missing
         message = f"The preparation of the server failed with exit code {last['exitCode']}."
-        return reported or Problem(reasons.PREPARATION_FAILED, message)
-    if waiting.get("reason") == "CrashLoopBackOff" and container.get("restartCount", 0) > 1:
+        return reported or (None if restarted else Problem(reasons.PREPARATION_FAILED, message))
+    if crash_loops and container.get("restartCount", 0) > 1:
         line = _last_line(last.get("message", "")) or "no termination message"
         message = f"container {name} is crash-looping (exit code {last['exitCode']}): {line}"
         return reported or Problem(reasons.CRASH_LOOP, message)
