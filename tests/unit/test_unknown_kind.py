@@ -11,6 +11,8 @@ from tests.unit.metrics.test_metrics import filled, one, raw_result, samples
 from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
 from tierbench.controller.snapshot import ControllerRefManager
+from tierbench.domain.results import ResultStore
+from tierbench.metrics.results import result_samples
 from tierbench.workloads.workload import Owner
 
 NEWER = {"kind": "LatencyBenchmark", "name": "newer"}
@@ -70,15 +72,20 @@ def test_what_else_is_wrong_with_a_result_still_ends_a_command(tmp_path: Path, c
     assert "use the tierbench version that wrote it" in capsys.readouterr().err
 
 
-def test_a_benchmark_does_not_take_it_for_its_own() -> None:
-    body = newer(raw_result())
-    reference = {"kind": "FileTransferBenchmark", "name": "demo", "uid": "u", "controller": True}
+async def test_a_benchmark_does_not_take_it_for_its_own() -> None:
+    key, store = ("FileTransferBenchmark", "ns", "demo"), ResultStore(result_samples)
+    store.update_result(newer(raw_result()), deleted=False)
+    assert store.of(key) == ()
+    body = raw_result()
+    reference = {"kind": key[0], "name": key[2], "uid": "u", "controller": True}
     body["metadata"] |= {"uid": "r", "ownerReferences": [reference]}
-    children = ControllerRefManager(Owner("FileTransferBenchmark", "ns", "demo", "u")).claim(
-        {"BenchmarkResult": [body]}
-    )
+    body["status"]["phase"] = "Dreaming"
+    store.update_result(body, deleted=False)
+    manager = ControllerRefManager(Owner(*key, "u"))
+    await manager.parse(store.of(key))
+    children = manager.claim({}, [stored.metadata for stored in store.of(key)])
     assert not children.results
-    assert children.unreadable == {"lb-newer-r1-c001"}
+    assert children.unreadable == {body["metadata"]["name"]}
 
 
 def test_objects_of_another_version_or_of_someone_else_are_left_out(

@@ -16,7 +16,7 @@ from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import advisor as module
 from tierbench.controller import context
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import TRIES, Context
+from tierbench.controller.context import TRIES, Context, ObjectCaches
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
 from tierbench.kube.client import ApiError, NotFoundError
@@ -34,9 +34,9 @@ class CountedResults(ResultStore[Any]):
         super().__init__(result_samples)
         self.reads = 0
 
-    def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
+    def texts(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
         self.reads += 1
-        return super().compressed(namespace, benchmarks)
+        return super().texts(namespace, benchmarks)
 
 
 class Cluster:
@@ -100,7 +100,9 @@ def soon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @asynccontextmanager
 async def advising(cluster: Cluster, **environment: str) -> AsyncIterator[Advisor]:
-    advisor = Advisor(Context(InProcessKube(cluster.api), settings_of(**environment), results=cluster.results))
+    advisor = Advisor(
+        Context(InProcessKube(cluster.api), settings_of(**environment), objects=ObjectCaches(cluster.results))
+    )
     task = asyncio.create_task(advisor.run())
     try:
         yield advisor

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from tierbench.controller.context import ObjectCaches, RunResults, WorkQueue
-from tierbench.domain.results import ResultMetadata
+from tests.unit.domain.world import raw_result
+from tierbench.api.result import RESULTS
+from tierbench.controller.context import ObjectCaches, WorkQueue
 from tierbench.kube.meta import CONFIG_MAPS, PODS
 
 A, B, C = (("FileTransferBenchmark", "ns", name) for name in "abc")
@@ -27,24 +28,13 @@ def test_objects_of_other_types_are_not_cached() -> None:
     assert objects[PODS].names() == ()
 
 
-def head(name: str, run: int) -> ResultMetadata:
-    return ResultMetadata(name, "uid", 1, run, 0, ("", "", ""), ended=True)
-
-
-def test_only_results_of_followed_runs_are_cached() -> None:
-    results = RunResults()
-    assert not results.observe(item(1, spec={"run": 2}))
-    assert not results.follow(KEY, 2, [head("zero", 1)])
-    assert results.follow(KEY, 2, [head("zero", 1), head("one", 2)]), "it has to be read"
-    assert not results.observe(item(1, "zero", spec={"run": 1}))
-    assert results.observe(item(2, spec={"run": 2}))
-    assert not results.follow(KEY, 2, [head("one", 2)])
-    results.follow(KEY, 3, [])
-    assert results.by_index(KEY) == ()
-    results.observe(item(3, "three", spec={"run": 3}))
-    results.unfollow(KEY)
-    assert results.by_index(KEY) == ()
-    assert not results.observe(item(4, "three", spec={"run": 3}))
+def test_own_writes_of_results_are_stored() -> None:
+    objects = ObjectCaches()
+    written = raw_result("one", "demo", 1) | {"metadata": item(2)["metadata"] | {"uid": "u"}}
+    objects.observe_write(RESULTS, written)
+    assert objects.results.known() == (("ns", "one"),)
+    objects.observe_write(RESULTS, None, ("ns", "one"))
+    assert objects.results.known() == ()
 
 
 def test_workqueue_adds_one_benchmark_or_all() -> None:

@@ -1,32 +1,58 @@
-"""Stored results are compressed, decompressed as they were, and accounted for."""
+"""What is kept of results, and how they are accounted for."""
 
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
 from tests.operator.recorded import recorded
 from tests.unit.domain.world import KIND, raw_benchmark, raw_result
-from tierbench.domain.results import Compressor, ResultStore, StoredRun, stored_bytes
+from tierbench.api.result import BenchmarkResult
+from tierbench.domain.results import ResultStore, StoredRun, stored_bytes
+from tierbench.results.quantities import compared_quantities
 
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.text(), inner, max_size=5),
-)
-
-
-@given(st.lists(st.dictionaries(st.text(), JSON, max_size=5), max_size=5))
-def test_objects_are_decompressed_as_they_were(objects: list[dict[str, Any]]) -> None:
-    compressor = Compressor()
-    compressed = [compressor.compress(raw) for raw in objects]
-    assert [compressor.decompress(one) for one in compressed] == objects
+NAMES = ("files", "mosquitto", "kafka", "tcp")
 
 
-def test_results_take_a_tenth_of_their_json() -> None:
-    compressor, (result, *_) = Compressor(), recorded("files").results
-    compressor.compress(result)
-    again = {**result, "metadata": {**result["metadata"], "name": "another"}}
-    assert 10 * len(compressor.compress(again)) < len(str(result))
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_kept_answers_as_the_whole_result_does(name: str) -> None:
+    """Advices and reconciles read quantities that are compared, and nothing that only people or metrics read."""
+    raw = recorded(name).results[0]
+    whole = BenchmarkResult.model_validate(raw)
+    results = ResultStore(lambda result: result.metadata.name)
+    results.update_result(raw, deleted=False)
+    key = (whole.spec.benchmark.kind, raw["metadata"]["namespace"], whole.spec.benchmark.name)
+    (stored,) = results.of(key)
+    kept = stored.parse()
+    kind = whole.spec.benchmark.kind
+    compared = {one for one in whole.status.statistics if one in compared_quantities(kind)}
+    assert compared and {one: kept.status.statistics[one] for one in compared} == {
+        one: whole.status.statistics[one] for one in compared
+    }
+    for field in ("phase", "counts", "percentiles", "valid", "invalid", "facts", "engine", "untrimmed", "missing"):
+        assert getattr(kept.status, field) == getattr(whole.status, field), field
+    assert kept.metadata.resource_version == whole.metadata.resource_version
+    assert (kept.spec.levels, kept.spec.conditions) == (whole.spec.levels, whole.spec.conditions)
+    assert len(stored.text) <= 4 * 1024
+
+
+def test_an_older_version_changes_nothing() -> None:
+    newer, older = (raw_result("r", "b", 1, size) for size in (5000, 1000))
+    newer["metadata"]["resourceVersion"], older["metadata"]["resourceVersion"] = "8", "7"
+    results = store(newer)
+    assert not results.update_result(older, deleted=False)
+    assert not results.update_result(older, deleted=True)
+    assert results.stored_bytes == 5000
+
+
+def test_observers_learn_of_own_writes_and_of_ends() -> None:
+    seen: list[tuple[str, bool]] = []
+    results = store()
+    results.observers.append(lambda raw, *, deleted, ended: seen.append((raw["metadata"]["namespace"], ended)))
+    running = raw_result("r", "b", 1)
+    results.update_result(running | {"status": {"phase": "Running"}}, deleted=False)
+    results.update_result(running, deleted=False)
+    results.update_result(running, deleted=True)
+    assert seen == [("a", False), ("a", True), ("a", True)]
 
 
 def store(*raws: dict[str, Any]) -> ResultStore[str]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import math
 import time
@@ -48,7 +49,7 @@ class _Advice:
 
 
 class Advisor:
-    """The controller of PlacementAdvices. It reads an advice, and decompresses its results again, for each answer.
+    """The controller of PlacementAdvices. It reads an advice, and parses its results again, for each answer.
 
     Namespaces take turns, so that none waits for the many advices of another one.
     """
@@ -174,8 +175,8 @@ class Advisor:
         if known.is_excess:
             status = excess_advice_status(advice, self._most, self._kube.now())
         else:
-            compressed = self._results.compressed(key[0], advice.spec.benchmarks.names)
-            status = await asyncio.to_thread(self._answer_from, compressed, advice, self._kube.now())
+            texts = self._results.texts(key[0], advice.spec.benchmarks.names)
+            status = await asyncio.to_thread(self._answer_from, texts, advice, self._kube.now())
         if status == advice.status:
             return
         metadata, kind = advice.metadata, PlacementAdvice.KIND.kind
@@ -190,16 +191,14 @@ class Advisor:
         for event in advice_events(advice.status, status):
             await recorder.event(event.reason, event.message, warning=event.warning)
 
-    def _answer_from(
-        self, compressed: Sequence[bytes], advice: PlacementAdvice, now: datetime
-    ) -> PlacementAdviceStatus:
+    def _answer_from(self, texts: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
         classes = tuple(self._cluster.classes.values())
-        return advice_status(advice, self._projected(compressed, advice.spec), classes, now)
+        return advice_status(advice, self._projected(texts, advice.spec), classes, now)
 
-    def _projected(self, compressed: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
+    def _projected(self, texts: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
         """Yields the parts of each valid result that the answer needs."""
-        for each in compressed:
-            raw = self._results.decompress(each)
+        for text in texts:
+            raw = json.loads(text)
             try:
                 yield project_result(spec, raw)
             except ValidationError as error:

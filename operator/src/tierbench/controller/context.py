@@ -16,7 +16,7 @@ from tierbench.controller.settings import Settings
 from tierbench.domain.fields import project
 from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.domain.results import ResultMetadata, ResultStore
+from tierbench.domain.results import ResultStore
 from tierbench.domain.servers import api_of_pods
 from tierbench.domain.views import PARSE_ERRORS
 from tierbench.kinds.registry import BENCHMARKS
@@ -47,49 +47,16 @@ def controller_of(raw: Raw) -> Raw:
     return next((item for item in raw["metadata"].get("ownerReferences", ()) if item.get("controller")), {})
 
 
-class RunResults(InformerCache[Key]):
-    """The results of the current runs of active benchmarks. There are too many others to keep them all."""
-
-    def __init__(self) -> None:
-        super().__init__(benchmark_of)
-        self._runs: dict[Key, int] = {}
-
-    def follow(self, benchmark: Key, run: int, known_results: Iterable[ResultMetadata]) -> bool:
-        """Keeps the results of this run and of later ones. Returns whether any of `known_results` has to be read first.
-
-        `known_results` are all results of the benchmark.
-        """
-        self._runs[benchmark] = run
-        for raw in self.by_index(benchmark):
-            if raw["spec"]["run"] < run:
-                self.remove(name_of(raw))
-        namespace = benchmark[1]
-        return any(result.run >= run and self.get((namespace, result.name)) is None for result in known_results)
-
-    def unfollow(self, benchmark: Key) -> None:
-        """Drops the results of a benchmark."""
-        self._runs.pop(benchmark, None)
-        for raw in self.by_index(benchmark):
-            self.remove(name_of(raw))
-
-    def observe(self, raw: Raw, *, deleted: bool = False) -> bool:
-        """Stores a result of a followed run, or the deletion of any result. Returns whether that changed the cache."""
-        run = self._runs.get(benchmark_of(raw))
-        followed = deleted or (run is not None and raw["spec"]["run"] >= run)
-        return followed and super().observe(raw, deleted=deleted)
-
-
 class ObjectCaches:
     """The caches of all types that a reconcile reads. Watches and own writes keep them current.
 
     They keep only the fields that are read, and of pods, Jobs and Services only those that may belong to a benchmark.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, results: ResultStore[Samples] | None = None) -> None:
         types = (PODS, JOBS, SERVICES, LEASES, *(model.KIND.resource for model in BENCHMARKS.values()))
-        self.results = RunResults()
-        caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
-        self._caches = {**caches, RESULTS: self.results}
+        self.results = results or ResultStore(result_samples)
+        self._caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
         self._foreign: dict[Key, dict[str, None]] = {}
 
     def __getitem__(self, resource: ResourceType) -> InformerCache[Key]:
@@ -97,6 +64,12 @@ class ObjectCaches:
 
     def observe_write(self, resource: ResourceType, raw: Mapping[str, Any] | None, name: Name | None = None) -> None:
         """Stores the answer to a write: an object, or None and the name of a deleted one. Ignores other types."""
+        if resource == RESULTS:
+            if raw is not None:
+                self.results.update_result(raw, deleted=False)
+            elif name is not None:
+                self.results.update_result({"metadata": {"namespace": name[0], "name": name[1]}}, deleted=True)
+            return
         cache = self._caches.get(resource)
         if cache is None:
             return
@@ -251,7 +224,6 @@ class Context:
     kube: Kube
     settings: Settings
     metrics: OperatorMetrics = field(default_factory=OperatorMetrics)
-    results: ResultStore[Samples] = field(default_factory=lambda: ResultStore(result_samples))
     objects: ObjectCaches = field(default_factory=ObjectCaches)
     cluster: ClusterView = field(default_factory=ClusterView)
     workqueue: WorkQueue = field(default_factory=WorkQueue)
@@ -259,6 +231,11 @@ class Context:
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_SLOTS))
     """Of benchmarks that do not measure, a few are reconciled at a time. So those that measure continue at once."""
     definitions: DefinitionCheck = field(default_factory=DefinitionCheck)
+
+    @property
+    def results(self) -> ResultStore[Samples]:
+        """The store of all results."""
+        return self.objects.results
 
     @property
     def storage_full(self) -> bool:

@@ -138,14 +138,21 @@ def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
         if changed and (deleted or before is None or _holder(before) != _holder(raw)):
             context.workqueue.add(*context.queue.heads())
 
-    def on_result(raw: Raw, *, deleted: bool) -> None:
-        objects.results.observe(project(RESULTS, raw), deleted=deleted)
-        was_full = context.storage_full
-        if context.results.update_result(raw, deleted=deleted) and (deleted or not _is_in_progress(context, raw)):
+    is_full = False
+
+    def on_change(raw: Raw, *, deleted: bool, ended: bool) -> None:
+        nonlocal is_full
+        if ended and (deleted or not _is_in_progress(context, raw)):
             advisor.add_all(raw["metadata"]["namespace"])
         context.metrics.set_stored_bytes(context.results.stored_bytes)
-        if was_full and not context.storage_full:
+        was_full, is_full = is_full, context.storage_full
+        if was_full and not is_full:
             context.workqueue.add(*context.queue.heads())
+
+    context.results.observers.append(on_change)
+
+    def on_result(raw: Raw, *, deleted: bool) -> None:
+        context.results.update_result(raw, deleted=deleted)
 
     yield Informer(NODES, on_node, lambda: _cluster_scoped(cluster.nodes), (None,))
     leases = (context.settings.lease_namespace,)

@@ -18,8 +18,8 @@ from tierbench.controller.snapshot import (
     InvalidBenchmarkError,
     collect_objects,
     parse_benchmark,
+    read_earlier,
     read_records,
-    read_results,
     rejected_pods,
 )
 from tierbench.domain import decide as decisions
@@ -133,7 +133,6 @@ class BenchmarkReconciler:
                 await wait_for_event(self._event, wait)
         finally:
             self._logs.close()
-            self._context.objects.results.unfollow(self._key)
             self._leave_queue()
             self._context.workqueue.forget(self._key)
             self._context.metrics.forget(self._key)
@@ -259,7 +258,10 @@ class BenchmarkReconciler:
         context, owner = self._context, self._owner
         benchmark, workload = parse_benchmark(context, owner, raw)
         self._retries.set_reset_key((context.definitions.digest, benchmark.metadata.generation))
-        earlier = await read_results(context, owner, benchmark, earlier=self._reads_earlier)
+        run = 0 if benchmark.status.run is None else benchmark.status.run.number
+        stored = context.results.of(self._key)
+        await self._ref_manager.parse(one for one in stored if one.metadata.run >= run)
+        earlier = await read_earlier(context, owner, run) if self._reads_earlier else None
         owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
         broken = await read_records(context, owner, self._records, self._reads_records, owned.children.results)
         return Observed(

@@ -5,7 +5,7 @@ A benchmark's objects are found by the UID of their controller, because anyone c
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -16,10 +16,10 @@ from pydantic import ValidationError
 
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.record import RECORDS, BenchmarkRecord
-from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context, controller_of
 from tierbench.domain.decision import ClusterState, FailedRequest
-from tierbench.domain.results import ResultMetadata
+from tierbench.domain.results import ResultMetadata, StoredResult
 from tierbench.domain.servers import api_of_pods, known_apis
 from tierbench.domain.views import (
     PARSE_ERRORS,
@@ -76,12 +76,25 @@ class ControllerRefManager:
         self._owner = owner
         self._jobs: set[str] = set()
         self._provider_pods: set[str] = set()
-        self._results: dict[str, tuple[Raw, BenchmarkResult]] = {}
+        self._results: dict[str, tuple[tuple[str, int], BenchmarkResult | None]] = {}
+
+    async def parse(self, results: Iterable[StoredResult[Any]]) -> None:
+        """Parses the results that have changed, and forgets others. It yields to other tasks between two results."""
+        parsed = {}
+        for stored in results:
+            name, version = stored.metadata.name, (stored.metadata.uid, stored.metadata.version)
+            known = self._results.get(name)
+            if known is None or known[0] != version:
+                await asyncio.sleep(0)
+                known = version, _parse_result(stored)
+            parsed[name] = known
+        self._results = parsed
 
     def claim(self, listed: Mapping[str, Iterable[Raw]], known_results: Iterable[ResultMetadata] = ()) -> Children:
         """Returns the objects that the benchmark owns.
 
-        `listed` has objects with the labels of the benchmark, by kind. `known_results` refer to it by name.
+        `listed` has objects with the labels of the benchmark, by kind. `known_results` refer to it by name. Those that
+        were parsed before are included in full.
         """
         claim = _Claim(self._owner, self._jobs, self._provider_pods)
         provider_objects = {
@@ -92,29 +105,30 @@ class ControllerRefManager:
         self._jobs |= {claim.uids["Job", job.name] for job in jobs}
         pods = claim.views("Pod", listed, pod_view)
         services = claim.views("Service", listed, dict)
-        results = claim.views(_RESULT, listed, self._parse_result)
-        self._results = {result.metadata.uid: self._results[result.metadata.uid] for result in results}
         owned_results = claim.results(known_results)
+        parsed = {one.name: self._results[one.name][1] for one in owned_results if one.name in self._results}
         return Children(
             pods=pods,
             jobs=jobs,
             services={raw["metadata"]["name"]: raw for raw in services},
-            results={result.metadata.name: result for result in results},
+            results={name: result for name, result in parsed.items() if result is not None},
             known_results=owned_results,
             provider_objects=provider_objects,
             uids=claim.uids,
             unowned=tuple(claim.unowned),
             last_orphaned_run=claim.last_orphaned_run,
-            unreadable=frozenset(claim.unreadable),
+            unreadable=frozenset(name for name, result in parsed.items() if result is None),
         )
 
-    def _parse_result(self, raw: Raw) -> BenchmarkResult:
-        """Parses a result, unless the same object was parsed before."""
-        uid = raw["metadata"]["uid"]
-        known = self._results.get(uid)
-        if known is None or known[0] is not raw:
-            known = self._results[uid] = (raw, BenchmarkResult.model_validate(raw))
-        return known[1]
+
+def _parse_result(stored: StoredResult[Any]) -> BenchmarkResult | None:
+    """Returns a result, or None if this version cannot parse it."""
+    try:
+        return stored.parse()
+    except PARSE_ERRORS as error:
+        extra = {"kind": _RESULT, "object": stored.metadata.name, "error": str(error)}
+        _logger.warning("ignoring invalid object", extra=extra)
+        return None
 
 
 @dataclass
@@ -126,7 +140,6 @@ class _Claim:
     uids: dict[tuple[str, str], str] = field(default_factory=dict)
     unowned: list[str] = field(default_factory=list)
     last_orphaned_run: int = 0
-    unreadable: set[str] = field(default_factory=set)
 
     def views(self, kind: str, listed: Mapping[str, Iterable[Raw]], view: Callable[[Raw], View]) -> tuple[View, ...]:
         """Returns the views of the owned objects of a kind."""
@@ -141,10 +154,7 @@ class _Claim:
             except PARSE_ERRORS as error:
                 extra = {"kind": kind, "object": f"{self.owner.namespace}/{name}", "error": str(error)}
                 _logger.warning("ignoring invalid object", extra=extra)
-                if kind == _RESULT:
-                    self.unreadable.add(name)
-                else:
-                    self.unowned.append(f"{kind} {name}")
+                self.unowned.append(f"{kind} {name}")
         return tuple(found)
 
     def results(self, known: Iterable[ResultMetadata]) -> tuple[ResultMetadata, ...]:
@@ -169,7 +179,7 @@ class _Claim:
             owned = self._is_of_provider(api, raw["metadata"])
         else:
             owned = uid == self.owner.uid or (kind == "Pod" and uid in self.jobs)
-        if not owned and kind != _RESULT and not self._is_of_previous(raw, controller):
+        if not owned and not self._is_of_previous(raw, controller):
             self.unowned.append(f"{kind} {raw['metadata']['name']}")
         return owned
 
@@ -221,25 +231,15 @@ def parse_benchmark(context: Context, owner: Owner, raw: Raw) -> tuple[Benchmark
     return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 
 
-async def read_results(
-    context: Context, owner: Owner, benchmark: Benchmark, *, earlier: bool
-) -> dict[str, BenchmarkResult] | None:
-    """Reads missing results of the current run into the cache. With `earlier`, returns those of earlier runs."""
-    key = (owner.kind, owner.namespace, owner.name)
-    run = 0 if benchmark.status.run is None else benchmark.status.run.number
-    missing = context.objects.results.follow(key, run, context.results.metadata_of(key))
-    if not (missing or earlier):
-        return None
-    raws = await context.kube.list(RESULTS, owner.namespace, owner.selector)
-    for raw in raws:
-        context.objects.results.observe(raw)
-    return dict(_valid_results(raw for raw in raws if raw["spec"]["run"] != run)) if earlier else None
-
-
-def _valid_results(raws: Iterable[Raw]) -> Iterator[tuple[str, BenchmarkResult]]:
-    for raw in raws:
-        with suppress(*PARSE_ERRORS):
-            yield raw["metadata"]["name"], BenchmarkResult.model_validate(raw)
+async def read_earlier(context: Context, owner: Owner, run: int) -> dict[str, BenchmarkResult]:
+    """Returns the valid results of all runs but one. It yields to other tasks between two results."""
+    found = {}
+    for stored in context.results.of((owner.kind, owner.namespace, owner.name)):
+        if stored.metadata.run != run:
+            await asyncio.sleep(0)
+            with suppress(*PARSE_ERRORS):
+                found[stored.metadata.name] = stored.parse()
+    return found
 
 
 async def read_records(
@@ -285,11 +285,10 @@ async def collect_objects(
         "Pod": pods,
         "Job": jobs,
         "Service": objects[SERVICES].by_index(key),
-        "BenchmarkResult": objects[RESULTS].by_index(key),
     }
     for _, found in provided:
         listed |= found
-    children = ref_manager.claim(listed, context.results.metadata_of(key))
+    children = ref_manager.claim(listed, [stored.metadata for stored in context.results.of(key)])
     children = replace(children, unowned=(*children.unowned, *objects.foreign(key)))
     state = ClusterState(
         owner=owner,

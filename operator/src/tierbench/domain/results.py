@@ -1,28 +1,30 @@
-"""The store of all results and benchmarks, which metrics and advices read: it keeps them compressed."""
+"""The store of all results and benchmarks. It keeps of each result what metrics, advices and reconciles read."""
 
 import json
 import logging
-import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
+from tierbench.kinds.registry import kind_of
 from tierbench.kube.meta import Name, Raw
+from tierbench.results.quantities import compared_quantities
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
 
 Kept = TypeVar("Kept")
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
+_METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "labels")
+_UNREAD_SPEC: Final = frozenset({"service", "alternation"})
+_UNREAD_NODE: Final = frozenset({"kernel", "osImage", "kubelet", "runtime", "storage"})
+_UNREAD_STATUS: Final = frozenset({"display", "histograms", "totals", "storedBytes"})
 _logger = logging.getLogger(__name__)
-_COMPRESSION_LEVEL: Final = 1
-_WINDOW: Final = 1 << 15
-"""The window size of deflate in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,30 @@ class ResultMetadata:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredResult(Generic[Kept]):
+    """What is kept of a result: the JSON of what is read of it, and `kept`, the converted form of one that has ended.
+
+    `measured` is the time in seconds since 1970, or None if it was not measured.
+    """
+
+    metadata: ResultMetadata
+    text: bytes
+    measured: float | None = None
+    kept: Kept | None = None
+
+    def parse(self) -> BenchmarkResult:
+        """Returns the result with the fields that are read. Raises ValidationError."""
+        return BenchmarkResult.model_validate_json(self.text)
+
+
+class Observer(Protocol):
+    """Learns of a change of the store. `ended` says that a result has ended, or that an ended result is gone."""
+
+    def __call__(self, raw: Raw, *, deleted: bool, ended: bool) -> None:
+        """A result has changed. A deleted one may have nothing but namespace and name."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredRun:
     """A run of a benchmark with stored results. `size` is the size of its results and records in bytes."""
 
@@ -47,21 +73,6 @@ class StoredRun:
     benchmark: str
     number: int
     size: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Ended(Generic[Kept]):
-    """The converted form of an ended result. `measured` is the time in seconds since 1970, or None if it failed."""
-
-    measured: float | None
-    kept: Kept
-
-
-@dataclass(frozen=True, slots=True)
-class _Entry(Generic[Kept]):
-    metadata: ResultMetadata
-    compressed: bytes
-    ended: _Ended[Kept] | None
 
 
 @dataclass(frozen=True)
@@ -81,10 +92,9 @@ class ResultStore(Generic[Kept]):
         self._keep = keep
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._baselines: dict[BenchmarkKey, int | None] = {}
-        self._results: dict[BenchmarkKey, dict[str, _Entry[Kept]]] = {}
+        self._results: dict[BenchmarkKey, dict[str, StoredResult[Kept]]] = {}
         self._key_of: dict[Name, BenchmarkKey] = {}
-        self._compressor = Compressor()
-        self.decompress = self._compressor.decompress
+        self.observers: list[Observer] = []
         self.has_results = False
         """Whether all results have been listed. A standby lists no benchmarks."""
         self.filled = False
@@ -118,26 +128,26 @@ class ResultStore(Generic[Kept]):
         return run.number if run.completion_time is not None else run.number - 1
 
     def update_result(self, raw: Raw, *, deleted: bool) -> bool:
-        """Handles a watch event of a result. Returns whether a result has ended, or an ended result is gone."""
+        """Handles a watch event of a result, or the answer to an own write. A known or older version changes nothing.
+        Returns whether a result has ended, or an ended result is gone."""
         name = (raw["metadata"].get("namespace", ""), raw["metadata"]["name"])
-        known = self._metadata(name)
-        if known is not None and not deleted and _is_current(known, raw):
+        known = self._get(name)
+        if known is not None and _is_late(known.metadata, raw, deleted=deleted):
             return False
         self._forget(name)
-        entry = None if deleted else self._read(raw)
-        if entry is not None:
+        stored = None if deleted else self._read(raw)
+        if stored is not None:
             self._key_of[name] = key = _benchmark_of(raw)
-            self._results.setdefault(key, {})[name[1]] = entry
-            self.stored_bytes += entry.metadata.stored_bytes
-        return _ended_uid(known) != _ended_uid(None if entry is None else entry.metadata)
+            self._results.setdefault(key, {})[name[1]] = stored
+            self.stored_bytes += stored.metadata.stored_bytes
+        ended = _ended_uid(known) != _ended_uid(stored)
+        for observer in self.observers:
+            observer(raw, deleted=deleted, ended=ended)
+        return ended
 
-    def _compress(self, raw: Raw) -> bytes:
-        metadata = {name: part for name, part in raw["metadata"].items() if name != "managedFields"}
-        return self._compressor.compress({**raw, "metadata": metadata})
-
-    def _metadata(self, name: Name) -> ResultMetadata | None:
+    def _get(self, name: Name) -> StoredResult[Kept] | None:
         key = self._key_of.get(name)
-        return None if key is None else self._results[key][name[1]].metadata
+        return None if key is None else self._results[key][name[1]]
 
     def _forget(self, name: Name) -> None:
         key = self._key_of.pop(name, None)
@@ -152,11 +162,10 @@ class ResultStore(Generic[Kept]):
         """Returns the names of all results."""
         return tuple(self._key_of)
 
-    def metadata_of(self, key: BenchmarkKey) -> tuple[ResultMetadata, ...]:
-        """Returns the metadata of all results that refer to the benchmark, in the order of names."""
-        return tuple(
-            entry.metadata for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])
-        )
+    def of(self, key: BenchmarkKey) -> tuple[StoredResult[Kept], ...]:
+        """Returns all results that refer to the benchmark, in the order of names."""
+        results = self._results.get(key, {})
+        return tuple(results[name] for name in sorted(results))
 
     def deletable_runs(self, namespace: str) -> tuple[StoredRun, ...]:
         """Returns the runs of a namespace that no answer depends on, the largest first. They are neither the newest
@@ -164,24 +173,24 @@ class ResultStore(Generic[Kept]):
         sizes: Counter[tuple[BenchmarkKey, int]] = Counter()
         for key, results in self._results.items():
             if key[1] == namespace:
-                for entry in results.values():
-                    if self._is_deletable(key, entry.metadata.run):
-                        sizes[key, entry.metadata.run] += entry.metadata.stored_bytes
+                for stored in results.values():
+                    if self._is_deletable(key, stored.metadata.run):
+                        sizes[key, stored.metadata.run] += stored.metadata.stored_bytes
         return tuple(StoredRun(key[0], key[2], number, size) for (key, number), size in sizes.most_common())
 
     def _is_deletable(self, key: BenchmarkKey, run: int) -> bool:
         """Results without a benchmark are deletable."""
         return key not in self._benchmarks or (run < self.newest_ended_run(key) and run != self._baselines[key])
 
-    def compressed(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
-        """Returns the results of a namespace in the order of names, each for `decompress`; with `benchmarks`, only
-        those of benchmarks with these names. The run in progress is omitted if its benchmark has an ended run."""
+    def texts(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
+        """Returns the JSON of the results of a namespace; with `benchmarks`, only those of benchmarks with these names.
+        The run in progress is omitted if its benchmark has an ended run."""
         return [
-            entry.compressed
+            stored.text
             for key in sorted(self._results)
             if key[1] == namespace and (not benchmarks or key[2] in benchmarks)
-            for _, entry in sorted(self._results[key].items(), key=lambda item: item[0])
-            if not 0 < self.newest_ended_run(key) < entry.metadata.run
+            for stored in self.of(key)
+            if not 0 < self.newest_ended_run(key) < stored.metadata.run
         ]
 
     def known_benchmarks(self, kind: str) -> tuple[Name, ...]:
@@ -192,26 +201,48 @@ class ResultStore(Generic[Kept]):
         """Yields the newest ended run of every benchmark, in the order of their keys."""
         for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
             run = self.newest_ended_run(key)
-            entries = [entry for _, entry in sorted(self._results.get(key, {}).items(), key=lambda item: item[0])]
-            ended = [(entry.metadata.run, entry.ended) for entry in entries if entry.ended is not None]
-            measured = [one.measured for number, one in ended if number <= run and one.measured is not None]
-            newest = tuple(one.kept for number, one in ended if number == run)
-            yield NewestRun(key, status, max(measured, default=None), newest)
+            ended = [stored for stored in self.of(key) if stored.metadata.run <= run and stored.metadata.ended]
+            measured = [stored.measured for stored in ended if stored.measured is not None]
+            newest = (stored.kept for stored in ended if stored.metadata.run == run)
+            yield NewestRun(
+                key, status, max(measured, default=None), tuple(kept for kept in newest if kept is not None)
+            )
 
-    def _read(self, raw: Raw) -> _Entry[Kept] | None:
+    def _read(self, raw: Raw) -> StoredResult[Kept] | None:
         metadata = None
         try:
-            _benchmark_of(raw)
+            kind, _, _ = _benchmark_of(raw)
             metadata = _metadata(raw)
             if not metadata.ended:
-                return _Entry(metadata, self._compress(raw), None)
+                return StoredResult(metadata, _text(_read_fields(kind, raw)))
             result = BenchmarkResult.model_validate(raw)
-            return _Entry(metadata, self._compress(raw), _Ended(_measured(result), self._keep(result)))
+            return StoredResult(metadata, _text(_read_fields(kind, raw)), _measured(result), self._keep(result))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
             extra = {"kind": BenchmarkResult.KIND.kind, "object": name, "error": str(error)}
             _logger.warning("ignoring invalid object", extra=extra)
-            return None if metadata is None else _Entry(metadata, self._compress(raw), None)
+            return None if metadata is None else StoredResult(metadata, _text(raw))
+
+
+def _read_fields(kind: str, raw: Raw) -> Raw:
+    """Returns what advices and reconciles read of a result. Of a few kilobytes, that is about one."""
+    metadata = {name: value for name, value in raw["metadata"].items() if name in _METADATA}
+    spec = {name: value for name, value in raw["spec"].items() if name not in _UNREAD_SPEC}
+    for side in ("server", "client"):
+        spec[side] = {name: value for name, value in spec[side].items() if name not in _UNREAD_NODE}
+    status = {name: value for name, value in raw.get("status", {}).items() if name not in _UNREAD_STATUS}
+    measures, read = kind_of(kind).measures, compared_quantities(kind)
+    statistics = status.get("statistics", {})
+    status["statistics"] = {
+        name: statistic
+        for name, statistic in statistics.items()
+        if name in read or name in measures.costs or measures.is_client_rate(name)
+    }
+    return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def _text(raw: Raw) -> bytes:
+    return json.dumps(raw, separators=(",", ":")).encode()
 
 
 def _benchmark_of(raw: Raw) -> BenchmarkKey:
@@ -245,13 +276,14 @@ def _version(raw: Raw) -> int:
     return int(raw["metadata"].get("resourceVersion", 0))
 
 
-def _ended_uid(known: ResultMetadata | None) -> str | None:
-    return known.uid if known is not None and known.ended else None
+def _ended_uid(stored: StoredResult[Any] | None) -> str | None:
+    return stored.metadata.uid if stored is not None and stored.metadata.ended else None
 
 
-def _is_current(known: ResultMetadata, raw: Raw) -> bool:
-    """Whether the metadata is that of this object in this version."""
-    return (known.uid, known.version) == (raw["metadata"].get("uid", ""), _version(raw)) and known.version > 0
+def _is_late(known: ResultMetadata, raw: Raw, *, deleted: bool) -> bool:
+    """Whether the store knows this version of the object, or a newer one."""
+    version = _version(raw)
+    return 0 < version < known.version or (not deleted and 0 < version == known.version)
 
 
 def _status(raw: Raw) -> BenchmarkStatus:
@@ -270,23 +302,3 @@ def _measured(result: BenchmarkResult) -> float | None:
     if result.status.phase is not ResultPhase.MEASURED or time is None:
         return None
     return datetime.fromisoformat(time).timestamp()
-
-
-class Compressor:
-    """Compresses JSON objects with the first one as a dictionary. Similar results take a tenth of their size alone."""
-
-    def __init__(self) -> None:
-        self._dictionary = b""
-
-    def compress(self, raw: Raw) -> bytes:
-        """Returns a JSON object in compressed form."""
-        text = json.dumps(raw, separators=(",", ":")).encode()
-        if not self._dictionary:
-            self._dictionary = text[-_WINDOW:]
-        deflate = zlib.compressobj(_COMPRESSION_LEVEL, zdict=self._dictionary)
-        return deflate.compress(text) + deflate.flush()
-
-    def decompress(self, compressed: bytes) -> dict[str, Any]:
-        """Returns the object that this compressor has compressed."""
-        raw: dict[str, Any] = json.loads(zlib.decompressobj(zdict=self._dictionary).decompress(compressed))
-        return raw

@@ -113,11 +113,8 @@ class Run:
             return bool(cases)
         place = (self.status.number, block.cases[0].number, block.pass_number)
         clients = (job for job in self.observed.jobs if (job.run, job.case, job.pass_number) == place)
-        return any(self._lacks(case, block.pass_number) for case in cases) or not all(job.deleting for job in clients)
-
-    def _lacks(self, case: Case, pass_number: int) -> bool:
-        result = self.result(case)
-        return result is None or result.status.passes_done < pass_number
+        done = (0 if (result := self.result(case)) is None else result.status.passes_done for case in cases)
+        return min(done) < block.pass_number or not all(job.deleting for job in clients)
 
     @property
     def pass_number(self) -> int:
@@ -135,8 +132,12 @@ class Run:
 
     def result(self, case: Case) -> BenchmarkResult | None:
         """Returns the result of a case, if it exists and its spec matches the case."""
-        found = self.observed.results.get(self.result_name(case))
-        return found if found is not None and self._matches(case, found.spec) else None
+        return self._results.get(case.number)
+
+    @cached_property
+    def _results(self) -> Mapping[int, BenchmarkResult]:
+        named = ((case, self.observed.results.get(self.result_name(case))) for case in self.cases)
+        return {case.number: found for case, found in named if found is not None and self._matches(case, found.spec)}
 
     def record(self, case: Case) -> RecordStatus:
         """Returns the record of a case as far as it was read."""
@@ -159,7 +160,7 @@ class Run:
     @property
     def results(self) -> tuple[BenchmarkResult, ...]:
         """The results of all cases that have one, in the order of the cases."""
-        return tuple(result for case in self.cases if (result := self.result(case)) is not None)
+        return tuple(self._results.values())
 
     @cached_property
     def mismatched_results(self) -> tuple[str, ...]:
@@ -169,7 +170,7 @@ class Run:
 
     def ended(self, case: Case) -> bool:
         """Whether the case was measured or has failed. A case whose result cannot be parsed counts as ended."""
-        if self.result_name(case) in self.observed.unreadable:
+        if self.observed.unreadable and self.result_name(case) in self.observed.unreadable:
             return True
         result = self.result(case)
         return result is not None and result.status.phase is not ResultPhase.RUNNING

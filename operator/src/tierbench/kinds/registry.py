@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -253,7 +254,12 @@ def kind_of(name: str) -> BenchmarkKind:
     Raises:
         KeyError: no kind has this name.
     """
-    kind: BenchmarkKind = import_module(MODULES[name]).KIND
+    return _load(MODULES[name])
+
+
+@cache
+def _load(module: str) -> BenchmarkKind:
+    kind: BenchmarkKind = import_module(module).KIND
     return kind
 
 

@@ -156,6 +156,7 @@ async def run_informer(kube: Kube, informer: Informer, namespace: str | None, sy
                 case WatchEvent(_, item, deleted):
                     if (kept := _admit(informer, item)) is not None:
                         _handle(informer, kept, deleted=deleted)
+                    await asyncio.sleep(0)  # a page has many objects
                 case InitialListSynced(_, names, version):
                     _delete_missing(informer, namespace, names, version)
                     synced.set()
