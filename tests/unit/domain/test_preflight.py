@@ -212,3 +212,18 @@ def test_the_preflight_never_runs_during_a_case() -> None:
         assert len(cases) < 2
 
     run_with(world, are_apart)
+
+
+class OddWorld(World):
+    """A world whose iperf3 clients print trials without a flow."""
+
+    def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
+        """Leaves out what the preflight measures."""
+        return {"network": {}} if command.startswith("network") else super().measured_by(command, case)
+
+
+def test_a_trial_without_a_measurement_is_not_repeated_without_end() -> None:
+    world = OddWorld(benchmark(**ASKED))
+    world.run()
+    assert {item.reason for item in networks(world)} == {reasons.CLIENT_UNREADABLE}
+    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())

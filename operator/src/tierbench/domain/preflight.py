@@ -165,6 +165,9 @@ def _handle_exit(step: _Step, client_exit: ClientExit) -> Decision:
 
 def _measured(step: _Step, line: TrialLine) -> Decision:
     network = add_network_trial(step.pair.network(step.run), line)
+    if not probe().is_known(network, step.case):
+        message = "The client printed a trial without a measurement of the network."
+        return _failed(step, Problem(reasons.CLIENT_UNREADABLE, message))
     complete = network.upload is not None and network.download is not None
     event = Event(reasons.NETWORK_MEASURED, describe_network(network))
     return _keep(step, network, (event,) if complete else ())
