@@ -42,32 +42,42 @@ type framing struct {
 	most   int // bytes that a packet may have
 	left   int // of the rest
 	length int
-	shift  int
+	shift  int // of the next byte of the length
 	typed  bool
 }
 
 // follow parses the bytes that were read. Paho requests the first bytes of a packet one by one. It returns an error for a packet
-// that is longer than any message, before Paho allocates memory for it.
+// that is longer than any message, before Paho allocates memory for it. It is called for each read, so it must be inlined.
 func (f *framing) follow(read []byte) error {
 	if f.left > 0 {
 		f.left -= len(read)
 		return nil
 	}
+	return f.begin(read)
+}
+
+func (f *framing) begin(read []byte) error {
 	for _, next := range read {
 		if !f.typed {
 			f.typed, f.length, f.shift = true, 0, 0
 			continue
 		}
-		f.length |= int(next&0x7f) << f.shift
+		f.length |= int(next&0x7f) << (f.shift & 31)
 		f.shift += 7
-		if f.length > f.most {
-			return fmt.Errorf("the broker announces a packet of %d bytes or more, and the largest may have %d", f.length, f.most)
+		if next&0x80 == 0 {
+			f.typed, f.left = false, f.length
 		}
-		if f.typed = next&0x80 != 0; !f.typed {
-			f.left = f.length
+		if f.length > f.most {
+			return tooLong{f.length, f.most}
 		}
 	}
 	return nil
+}
+
+type tooLong struct{ length, most int }
+
+func (t tooLong) Error() string {
+	return fmt.Sprintf("the broker announces a packet of %d bytes or more, and the largest may have %d", t.length, t.most)
 }
 
 // newConn wraps a connection for messages of at most messageBytes. It calls closed with the counters when the connection ends.
