@@ -1,7 +1,7 @@
 """Who reaches the operator and /metrics of a release, and whom it reaches."""
 
 from tests.chart.helm import Helm, Json, of_kind
-from tests.chart.test_render import CLUSTER_WIDE, container, environment, expanded, table
+from tests.chart.test_render import CLUSTER_WIDE, environment, expanded, table
 from tests.network_policies import Peer, permitted
 from tierbench.api.rbac import Scope
 
@@ -23,6 +23,7 @@ def test_strangers_reach_its_http_port_alone_and_it_dns_and_the_api_server(helm:
     objects = helm.template(CLUSTER_WIDE)
     policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
     assert permitted(policies, STRANGER, operator, 8080)
+    assert not permitted(policies, STRANGER, operator, 8081), "the kubelet's probes need no policy"
     assert not permitted(policies, STRANGER, operator, 9090)
     for port in (443, 6443):
         assert permitted(policies, operator, API_SERVER, port)
@@ -53,8 +54,6 @@ def test_metrics_for_those_alone_who_may_read_them(helm: Helm) -> None:
     """A token is sent encrypted. The operator may ask who sends it, and what its bearer may do; nothing else is new."""
     plain, objects = helm.template(CLUSTER_WIDE), helm.template(AUTHORIZED)
     assert environment(objects)["TIERBENCH_METRICS_AUTHORIZATION"] == "true"
-    probes = [container(objects)[probe]["httpGet"]["scheme"] for probe in ("livenessProbe", "readinessProbe")]
-    assert probes == ["HTTPS", "HTTPS"]
     (monitor,) = of_kind(helm.template(MONITORED), "ServiceMonitor")
     (endpoint,) = monitor["spec"]["endpoints"]
     assert endpoint["scheme"] == "https"
