@@ -90,7 +90,7 @@ def test_foreign_files_are_neither_served_nor_changed(kubectl: Kubectl, cluster:
     [
         pytest.param("", "ContainerRefused", "subPath", id="folder"),
         pytest.param(
-            *("/_tierbench", "ForeignFile", "take it away on the node"),
+            *("/_tierbench", "ForeignFile", "delete it on the node"),
             marks=pytest.mark.release,
             id="folder-of-the-files",
         ),

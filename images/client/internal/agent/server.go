@@ -114,7 +114,7 @@ func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
 	wanted := []byte("Bearer " + a.options.Token)
 	return func(writer http.ResponseWriter, request *http.Request) {
 		if subtle.ConstantTimeCompare([]byte(request.Header.Get("Authorization")), wanted) != 1 {
-			refuse(writer, http.StatusUnauthorized, "TokenRefused", "the agent's token is another one: is it from this benchmark's Secret?")
+			refuse(writer, http.StatusUnauthorized, "TokenRefused", "the agent has another token: check the Secret of this benchmark")
 			return
 		}
 		a.strangers.introduce(request)

@@ -69,7 +69,7 @@ func carries(ctx context.Context, options *Options) error {
 	case errors.As(err, &failure):
 		return failure
 	}
-	message := fmt.Sprintf("a message of %d bytes does not make the round trip, a small one does: raise the broker's limit, or take smaller sizes (%v)", len(largest), err)
+	message := fmt.Sprintf("a message of %d bytes does not make the round trip, but a small one does: raise the broker's limit, or use smaller sizes (%v)", len(largest), err)
 	return &contract.Failure{Reason: "PayloadNotDelivered", Message: message}
 }
 

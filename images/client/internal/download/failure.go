@@ -40,7 +40,7 @@ func whileConnecting(err error) error {
 func whileShakingHands(err error) error {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return fatal("CertificateRefused", err.Error()+": is --ca-file the CA of this server, and --server-name in its certificate?")
+		return fatal("CertificateRefused", err.Error()+": check that --ca-file is the CA of this server, and --server-name a name in its certificate")
 	}
 	if cause := breaking(err); cause != "" {
 		return retry(cause, err)
@@ -48,7 +48,7 @@ func whileShakingHands(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return err
 	}
-	return fatal("TLSFailed", err.Error()+": does the server offer this version of TLS on this port?")
+	return fatal("TLSFailed", err.Error()+": check that the server supports this version of TLS on this port")
 }
 
 // whileReading returns the cause of a transfer that broke off. Content that cannot be parsed is corrupt.

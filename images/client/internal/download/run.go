@@ -92,7 +92,7 @@ func expectedDigest(ctx context.Context, options *Options) (string, error) {
 			return digest, err
 		}
 		if number == options.Attempts {
-			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: is the server up?", address, again.err))
+			return "", fatal("NoDigest", fmt.Sprintf("%s: %v: check that the server runs", address, again.err))
 		}
 		if wait.For(ctx, options.wait(number)) != nil {
 			return "", context.Canceled
@@ -123,7 +123,7 @@ func fetchDigest(ctx context.Context, client *http.Client, address string) (stri
 	word, _, _ := strings.Cut(strings.TrimSpace(string(body)), " ")
 	digest, err := hex.DecodeString(word)
 	if response.StatusCode != http.StatusOK || err != nil || len(digest) != sha256.Size {
-		return "", fatal("NoDigest", fmt.Sprintf("%s: %s: no SHA-256 in hexadecimal is there to compare with", address, response.Status))
+		return "", fatal("NoDigest", fmt.Sprintf("%s: %s: the server has no SHA-256 in hexadecimal to compare with", address, response.Status))
 	}
 	return hex.EncodeToString(digest), nil
 }

@@ -41,7 +41,7 @@ func lookUp(ctx context.Context, address *url.URL) (target, error) {
 	case ctx.Err() != nil:
 		return target{}, context.Canceled
 	case err != nil:
-		return target{}, fatal("LookupFailed", fmt.Sprintf("%v: does the DNS of the client's node answer, and know the name?", err))
+		return target{}, fatal("LookupFailed", fmt.Sprintf("%v: check the name, and the DNS of the client's node", err))
 	}
 	server := target{lookup: took}
 	for _, one := range found {

@@ -42,7 +42,7 @@ func fetch(ctx context.Context, options *Options, server target, digest string) 
 			result.phases = took
 		}
 		if err == nil && digest != "" && hex.EncodeToString(download.digest.Sum(nil)) != digest {
-			err = retry(contract.Corrupt, errors.New("the content has another SHA-256 than the server says"))
+			err = retry(contract.Corrupt, errors.New("the SHA-256 of the content differs from the server's"))
 		}
 		result.err = verdict(err, number, options)
 		if result.err != nil || err == nil {
@@ -73,7 +73,7 @@ func verdict(err error, number int, options *Options) error {
 	if number < options.Attempts {
 		return nil
 	}
-	message := fmt.Sprintf("%d attempts were used up, the last by %v: is the server overloaded, or the read timeout too short?", number, again)
+	message := fmt.Sprintf("all %d attempts failed, the last one because of %v: check whether the server is overloaded, or raise the read timeout", number, again)
 	return &contract.Failure{Reason: "AttemptsExhausted", Message: message}
 }
 
@@ -121,7 +121,7 @@ func (o *Options) limited(ctx context.Context) (context.Context, context.CancelF
 	if o.Limit == 0 {
 		return context.WithCancel(ctx)
 	}
-	message := fmt.Sprintf("the trial was ended at its limit of %v: does the server still send, and is the limit long enough for the file?", o.Limit)
+	message := fmt.Sprintf("the trial was ended at its limit of %v: check whether the server still sends, or raise the limit for this file", o.Limit)
 	return context.WithTimeoutCause(ctx, o.Limit, &contract.Failure{Reason: contract.TimedOut, Message: message})
 }
 

@@ -160,7 +160,7 @@ func (c *connection) refusal(err error) error {
 	}
 	c.mutex.Unlock()
 	if errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) {
-		return transport.Failure("CredentialsRefused", "the broker refuses user and password by SCRAM-SHA-512: are they those that it knows?", err)
+		return transport.Failure("CredentialsRefused", "the broker refuses the user or the password with SCRAM-SHA-512: check both", err)
 	}
 	return transport.Refusal(err, c.driver.TLS != nil)
 }

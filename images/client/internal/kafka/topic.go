@@ -50,7 +50,7 @@ func (c *connection) create(ctx context.Context, topic string) error {
 	case err == nil, errors.Is(err, kerr.TopicAlreadyExists):
 		return nil
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
-		return transport.Failure("NotAuthorized", fmt.Sprintf("the broker does not let this user make the topic %s: allow Create on topics with this prefix", topic), err)
+		return transport.Failure("NotAuthorized", fmt.Sprintf("the broker does not let this user create the topic %s: allow Create on topics with this prefix", topic), err)
 	case errors.Is(err, kerr.PolicyViolation), errors.Is(err, kerr.InvalidPartitions):
 		return transport.Failure("TopicRefused", fmt.Sprintf("the broker refuses a topic with %d partitions", c.driver.Partitions), err)
 	default:

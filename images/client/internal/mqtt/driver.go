@@ -181,7 +181,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	case token.Error() != nil:
 		return token.Error()
 	case granted < c.driver.QoS:
-		message := fmt.Sprintf("the broker grants QoS %d where %d is asked for: raise its limit, or take another delivery", granted, c.driver.QoS)
+		message := fmt.Sprintf("the broker grants QoS %d instead of %d: raise its limit, or choose another delivery", granted, c.driver.QoS)
 		return &contract.Failure{Reason: "LowerQosGranted", Message: message}
 	}
 	return nil
@@ -219,7 +219,7 @@ func (c *connection) Confirm(ctx context.Context) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.unsure {
-		return errors.New("the connection broke off, or took no more")
+		return errors.New("the connection broke off, or accepts no more messages")
 	}
 	return token.Error()
 }

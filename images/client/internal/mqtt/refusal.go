@@ -16,7 +16,7 @@ func (c *connection) refusal(err error) error {
 	}
 	c.mutex.Unlock()
 	if errors.Is(err, packets.ErrorRefusedBadUsernameOrPassword) || errors.Is(err, packets.ErrorRefusedNotAuthorised) {
-		return transport.Failure("CredentialsRefused", "the broker refuses user and password: are they those that it knows?", err)
+		return transport.Failure("CredentialsRefused", "the broker refuses the user or the password: check both", err)
 	}
 	return transport.Refusal(err, c.driver.TLS != nil)
 }

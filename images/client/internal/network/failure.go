@@ -19,9 +19,9 @@ const left = "the server ended in mid-trial, or the network broke: see the serve
 
 // iperf3Failures maps messages of iperf3 to a reason and to advice. The first match counts.
 var iperf3Failures = []struct{ message, reason, advice string }{
-	{"server is busy", serverBusy, "the iperf3 server runs another client's test: it should end by itself; see who else uses this server"},
-	{"unable to connect to server: Connection refused", refused, "no server listens at this address: see the server's log"},
-	{"unable to connect to server", unreachable, "see the server's address, its port, and network policies"},
+	{"server is busy", serverBusy, "the iperf3 server runs the test of another client: wait until it ends, or check who else uses this server"},
+	{"unable to connect to server: Connection refused", refused, "no server listens at this address: read the server's log"},
+	{"unable to connect to server", unreachable, "check the server's address, its port, and network policies"},
 	{serverLeft, connectionLost, left},
 	{"server has terminated", connectionLost, "the server ended in mid-trial: see the server's log"},
 	{"stream socket: ", connectionLost, left},
@@ -42,12 +42,12 @@ const (
 
 func iperf3Failure(message string, begun bool, options *Options) *contract.Failure {
 	if options.Congestion != "" && !begun && (strings.Contains(message, notAllowed) || strings.Contains(message, serverLeft)) {
-		message := fmt.Sprintf("%s: so it is where the kernel of client or server does not allow %s: at both ends load the module tcp_%[2]s, and add it to the "+
-			"sysctl net.ipv4.tcp_allowed_congestion_control; or take it out of spec.tcp.congestionControl", message, options.Congestion)
+		message := fmt.Sprintf("%s: the kernel of client or server may not allow %s: at both ends load the module tcp_%[2]s, and add it to the "+
+			"sysctl net.ipv4.tcp_allowed_congestion_control; or remove it from spec.tcp.congestionControl", message, options.Congestion)
 		return &contract.Failure{Reason: "CongestionControlNotAllowed", Message: message}
 	}
 	if options.Protocol == UDP && strings.Contains(message, noAnswer) {
-		advice := "TCP gets through and UDP does not: see firewalls and network policies between the nodes, or take UDP out of spec.protocols"
+		advice := "TCP reaches the server and UDP does not: check firewalls and network policies between the nodes, or remove UDP from spec.protocols"
 		return &contract.Failure{Reason: "UDPBlocked", Message: message + ": " + advice}
 	}
 	for _, known := range iperf3Failures {

@@ -89,7 +89,7 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 		return traffic{}, &contract.Failure{Reason: serverBusy, Message: message}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return traffic{}, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v of its load: did the network break?", lingering)}
+		return traffic{}, &contract.Failure{Reason: "Stalled", Message: fmt.Sprintf("iperf3 did not end within %v after its load: check the network", lingering)}
 	}
 	if err != nil {
 		return traffic{}, err
@@ -144,7 +144,7 @@ func readIperf3(written, stderr []byte, options *Options) (traffic, error) {
 	end := report.End
 	for _, sum := range []*iperf3Sum{end.Sent, end.Received, end.ReverseSent, end.ReverseReceived} {
 		if sum != nil && !sum.isPossible() {
-			return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3's figures cannot be (%+v): who answers on this port?", *sum)}
+			return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: fmt.Sprintf("iperf3 reports impossible numbers (%+v): check which program listens on this port", *sum)}
 		}
 	}
 	forward, reverse := flow(end.Sent, end.Received, protocol), flow(end.ReverseSent, end.ReverseReceived, protocol)

@@ -34,7 +34,7 @@ func messagesIn(folder string) ([][]byte, error) {
 		case err != nil:
 			return nil, err
 		case len(message) <= NumberBytes:
-			return nil, fmt.Errorf("message %s of %s has %d bytes: give it at least %d, the first %d will number it",
+			return nil, fmt.Errorf("message %s of %s has %d bytes: use at least %d, because its number replaces the first %d",
 				file.Name(), filepath.Base(folder), len(message), NumberBytes+1, NumberBytes)
 		}
 		found = append(found, message)

@@ -31,7 +31,7 @@ func Client(pin string) *tls.Config {
 		InsecureSkipVerify: true, // of CA, name and dates
 		VerifyConnection: func(state tls.ConnectionState) error {
 			if found := Of(state.PeerCertificates[0].RawSubjectPublicKeyInfo); found != pin {
-				message := fmt.Sprintf("who answers has the key %s, and the agent's is %s: is another program at its address?", found, pin)
+				message := fmt.Sprintf("the server has the key %s instead of the agent's %s: check whether another program has its address", found, pin)
 				return &contract.Failure{Reason: "AgentKeyUnknown", Message: message}
 			}
 			return nil

@@ -211,8 +211,8 @@ func owner(information fs.FileInfo) int { return int(information.Sys().(*syscall
 func links(information fs.FileInfo) int { return int(information.Sys().(*syscall.Stat_t).Nlink) }
 
 func foreign(name string, information fs.FileInfo) error {
-	message := fmt.Sprintf("%s in the folder of spec.storage is not as tierbench makes it (%v, owner %d, links %d): take it away on "+
-		"the node, or write another path", name, information.Mode(), owner(information), links(information))
+	message := fmt.Sprintf("tierbench did not create %s in the folder of spec.storage (%v, owner %d, links %d): delete it on "+
+		"the node, or choose another path", name, information.Mode(), owner(information), links(information))
 	return &contract.Failure{Reason: "ForeignFile", Message: message}
 }
 

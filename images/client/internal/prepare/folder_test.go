@@ -166,7 +166,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 			}
 			before := names(t, given.Directory)
 			var failure *contract.Failure
-			if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "ForeignFile" || !strings.Contains(failure.Message, "take it away on the node") {
+			if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "ForeignFile" || !strings.Contains(failure.Message, "delete it on the node") {
 				t.Errorf("it ended with %v", err)
 			}
 			directoryAsBefore()

@@ -164,7 +164,7 @@ func (o Options) checkSpace(missing []int64) error {
 	if needed <= free-reserve {
 		return nil
 	}
-	message := fmt.Sprintf("the files need %s and %s are to stay free, but only %s are: take larger sizes out of spec.fileSizes, "+
+	message := fmt.Sprintf("the files need %s, and %s must stay free, but only %s are free: remove larger sizes from spec.fileSizes, "+
 		"free space, or choose another spec.storage", inUnits(needed), inUnits(reserve), inUnits(free))
 	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
 }

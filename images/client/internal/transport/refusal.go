@@ -29,9 +29,9 @@ func Refusal(err error, secured bool) error {
 	case errors.As(err, &unverified):
 		return Failure("CertificateUnknown", "ca.crt is not the CA of the broker's certificate, or the certificate has another name", err)
 	case errors.As(err, &alert), isVersion(err):
-		return Failure("TlsVersionRefused", "the broker does not take this version of TLS: choose another", err)
+		return Failure("TlsVersionRefused", "the broker does not support this version of TLS: choose another one", err)
 	case secured && wasCut(err):
-		return Failure("TlsVersionRefused", "the broker ends the TLS handshake: does it speak TLS, in this version, on this port?", err)
+		return Failure("TlsVersionRefused", "the broker ends the TLS handshake: check that it supports this version of TLS on this port", err)
 	}
 	return err
 }

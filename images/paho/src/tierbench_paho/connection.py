@@ -243,10 +243,10 @@ class Connection:
     ) -> None:
         (granted,) = codes
         if granted.is_failure:
-            message = f"the broker refuses the subscription to {self._topic}: may this account read there?"
+            message = f"the broker refuses the subscription to {self._topic}: allow this account to read there"
             self._refuse(FailureError("NotAuthorized", message))
         elif granted.value < self._qos:
-            message = f"the broker grants QoS {granted.value} where {self._qos} is asked for: ask for less"
+            message = f"the broker grants QoS {granted.value} instead of {self._qos}: choose another delivery"
             self._refuse(FailureError("LowerQosGranted", message))
         else:
             self.ready.set()

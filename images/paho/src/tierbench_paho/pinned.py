@@ -36,7 +36,8 @@ class PinnedConnection(http.client.HTTPSConnection):
         found = pin_of(cast(bytes, self.sock.getpeercert(binary_form=True)))
         if found != self._pin:
             message = (
-                f"who answers has the key {found}, and the agent's is {self._pin}: is another program at its address?"
+                f"the server has the key {found} instead of the agent's {self._pin}: check whether another program has "
+                "its address"
             )
             raise FailureError("AgentKeyUnknown", message)
 

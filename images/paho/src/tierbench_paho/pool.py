@@ -76,7 +76,7 @@ def _messages_in(folder: Path) -> Sequence[memoryview]:
         if len(message) <= NUMBER_BYTES:
             raise ValueError(
                 f"message {file.name} of {folder.name} has {len(message)} bytes: "
-                f"give it at least {NUMBER_BYTES + 1}, the first {NUMBER_BYTES} will number it"
+                f"use at least {NUMBER_BYTES + 1}, because its number replaces the first {NUMBER_BYTES}"
             )
     if not own:
         raise ValueError(

@@ -46,7 +46,7 @@ def _locate(options: Options) -> Options:
         with socket.create_connection((target.host, target.port), _DIAL_SECONDS) as connection:
             address = connection.getpeername()[0]
     except OSError as error:
-        message = f"no connection to {target.host}:{target.port}: {error}: does a broker listen there?"
+        message = f"no connection to {target.host}:{target.port}: {error}: check that a broker listens there"
         raise FailureError("BrokerUnreachable", message) from error
     return replace(options, target=replace(target, host=address))
 
@@ -68,7 +68,7 @@ def _send_small(probes: "list[_Probe]", deadline: float) -> None:
     for probe in probes:
         probe.send(_SMALL)
     if not all(probe.came(_SMALL, deadline) for probe in probes):
-        message = "a first message did not come back: may this account publish and subscribe below --topic?"
+        message = "a first message did not return: allow this account to publish and subscribe below --topic"
         raise FailureError("NothingDelivered", message)
 
 
@@ -78,7 +78,9 @@ def _send_large(options: Options, probes: "list[_Probe]", plain: bytes) -> None:
     for probe in probes:
         probe.send(encoded)
     if not all(probe.came(encoded, deadline) for probe in probes):
-        message = f"a small message came back, one of {len(encoded)} bytes did not: does the broker limit their size?"
+        message = (
+            f"a small message returned, but one of {len(encoded)} bytes did not: check the broker's limit on the size"
+        )
         raise FailureError("PayloadNotDelivered", message)
 
 

@@ -94,4 +94,6 @@ def failure(error: ssl.SSLError) -> FailureError:
         )
     if any(word in (error.reason or "") for word in _VERSION_WORDS):
         return FailureError("TlsVersionRefused", f"the broker does not speak this version of TLS: {error}")
-    return FailureError("BrokerUnreachable", f"no TLS handshake with the broker: {error}: does its port speak TLS?")
+    return FailureError(
+        "BrokerUnreachable", f"no TLS handshake with the broker: {error}: check that its port supports TLS"
+    )

@@ -79,7 +79,7 @@ def _nothing(pairs: Sequence[Pair], qos: int) -> FailureError | None:
         return _nothing_acknowledged(pairs, qos)
     if any(pair.ledger.received for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
         return None
-    message = "messages were sent, and none came back: does the broker still deliver to this account?"
+    message = "messages were sent, and none returned: check that the broker delivers to this account"
     return FailureError("NothingDelivered", message)
 
 
@@ -89,5 +89,5 @@ def _nothing_acknowledged(pairs: Sequence[Pair], qos: int) -> FailureError | Non
         return FailureError("Unconfirmed", message)
     if any(pair.ledger.acknowledged for pair in pairs) or not any(pair.ledger.sent for pair in pairs):
         return None
-    message = "messages were sent, and none was acknowledged: does the broker still let this account write?"
+    message = "messages were sent, and none was acknowledged: check that this account may write"
     return FailureError("NothingAcknowledged", message)
