@@ -83,6 +83,7 @@ def test_foreign_files_are_neither_served_nor_changed(kubectl: Kubectl, cluster:
     assert folder.shell(f"cat {folder.path}/secret") == f"{SECRET}\n"
     (own,) = folder.facts(f"{folder.path}/_tierbench")
     assert own.startswith("drwxr-xr-x 0:0 ")
+    assert folder.shell(f"ls {folder.path}/_tierbench") == ""
 
 
 @pytest.mark.parametrize(

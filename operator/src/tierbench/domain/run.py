@@ -89,8 +89,7 @@ class Run:
 
     @cached_property
     def blocks(self) -> tuple[Block, ...]:
-        """All blocks in order, once nodes are chosen. A round of refinement starts with the servers that the previous
-        round has left up."""
+        """All blocks in order, once nodes are chosen. A round of refinement starts with the servers that are up."""
         before, spec = self.refinement * self.passes, self.spec
         trials = (spec.repetitions, self.passes, before, spec.warmup)
         return plan_blocks(self.cases, self.server_groups, spec.order, *trials)
