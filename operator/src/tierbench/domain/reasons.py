@@ -50,7 +50,7 @@ NO_SHARED_NODE: Final = "NoSharedNode"
 NODE_NOT_READY: Final = "NodeNotReady"
 """A node stopped being Ready during the run. `kubectl describe node` shows why. Then start another run."""
 
-# Policy: condition Failed, failed cases
+# Policy: condition Scheduled, failed cases, events
 REFUSED_BY_POLICY: Final = "RefusedByPolicy"
 """The administrator's policy forbids what the spec asks for. Change the field that the message names, or ask the
 administrator to change `policy`."""
@@ -65,7 +65,7 @@ NODES_HELD: Final = "NodesHeld"
 WAITS_FOR_TURN: Final = "WaitsForTurn"
 """Another benchmark is ahead in the queue for the same nodes. Wait: the message says why it is ahead."""
 
-# Limits: condition Queued, failed cases, events
+# Limits: conditions Queued and Failed, failed cases, events
 TOO_MANY_CASES: Final = "TooManyCases"
 """The spec has more cases than `limits.cases`. Use fewer levels, or split the benchmark."""
 TOO_MANY_AT_ONCE: Final = "TooManyAtOnce"
@@ -120,7 +120,7 @@ STRIMZI_REFUSED: Final = "StrimziRefused"
 NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
 """Strimzi has no image for the node's architecture. Leave the class out."""
 
-# Clients: failed cases, events
+# Clients: condition Failed, failed cases, events
 CLIENT_LOST: Final = "ClientLost"
 """A client's pod was deleted or evicted, or its node failed. Another pod continues. If that fails too, see its
 events."""
