@@ -89,6 +89,11 @@ class Cluster:
         namespace, name, _ = next(iter(holders), "//").split("/")
         return (namespace, name) if name else None
 
+    @property
+    def queue_length(self) -> float | None:
+        """The metric of the number of benchmarks that wait."""
+        return self.context.metrics.registry.get_sample_value("tierbench_queue_length")
+
     def status(self, name: str, namespace: str) -> Raw:
         """Returns the status of a benchmark."""
         raw = self.api.get(RESOURCE, name, namespace)
@@ -161,3 +166,15 @@ async def test_benchmark_that_measures_is_reconciled_at_once_while_many_others_w
         await asyncio.sleep(0)
         assert not waiting.done()
     await waiting
+
+
+async def test_length_of_the_queue_follows_a_benchmark_that_is_deleted() -> None:
+    cluster = Cluster()
+    cluster.put_lease("c1", "elsewhere/other/uid-9")
+    cluster.create("waits")
+    await cluster.reconcile()
+    assert cluster.queue_length == 1
+    cluster.api.force_delete(RESOURCE, "waits")
+    relist(cluster.api, cluster.context)
+    await cluster.reconcilers[0].run()
+    assert cluster.queue_length == 0

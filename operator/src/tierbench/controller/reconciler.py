@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
@@ -37,6 +37,7 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
+from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.servers import apis, known_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
@@ -317,7 +318,12 @@ class BenchmarkReconciler:
 
     def _leave_queue(self) -> None:
         """Lets the benchmarks go ahead that wait behind this one."""
-        self._context.workqueue.add(*self._context.queue.leave(self._key, {}))
+        self._reconcile_moved(self._context.queue.leave(self._key, {}))
+
+    def _reconcile_moved(self, moved: Iterable[Key]) -> None:
+        """Adds the benchmarks to the workqueue whose place in the admission queue has changed."""
+        self._context.workqueue.add(*moved)
+        self._context.metrics.set_queue_length(len(self._context.queue))
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Updates the admission queue, and adds the benchmarks to the workqueue that it moves there.
@@ -330,11 +336,10 @@ class BenchmarkReconciler:
         else:
             held = (lease for lease in observed.leases.values() if lease.holder == observed.holder)
             moved = context.queue.leave(self._key, {lease.node: lease.acquired for lease in held})
-        context.workqueue.add(*moved)
+        self._reconcile_moved(moved)
         run = decision.status.run
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
-        context.metrics.set_queue_length(len(context.queue))
 
     async def _write(self, observed: Observed, decision: Decision) -> bool:
         """Writes the status if anything but the remaining time has changed. Returns whether it has."""
