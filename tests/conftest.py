@@ -77,7 +77,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
     """An API server that knows all kinds. A fixture that changes what others see of it puts that right again."""
     with api_server(tmp_path_factory.mktemp("apiserver")) as running:
         put_definitions(running, ours())
-        for name in ("leases", "team-a", "team-b"):
+        for name in ("leases", "bench", "team-a", "team-b"):
             running.request("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
         yield running
 

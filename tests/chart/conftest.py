@@ -31,10 +31,10 @@ def cluster_helm(helm: Helm, server: ApiServer) -> Iterator[Helm]:
 
 @contextmanager
 def releasing(helm: Helm, server: ApiServer) -> Iterator[Helm]:
-    """The same. Definitions are those that a release team-a/one has left behind."""
+    """The same. Definitions are those that a release bench/one has left behind."""
     kept = {
         "labels": {"app.kubernetes.io/managed-by": "Helm"},
-        "annotations": {"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": "team-a"},
+        "annotations": {"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": "bench"},
     }
     for name in defined(server):
         server.request("PATCH", f"{CRDS}/{name}", {"metadata": kept}, MERGE)

@@ -10,8 +10,8 @@ PROMETHEUS = Peer("10.0.0.2", "monitoring")
 STRANGER = Peer("10.0.0.3", "default")
 API_SERVER = Peer("192.0.2.1")
 RESOLVER = Peer("10.0.9.9", "kube-system", {"k8s-app": "kube-dns"})
-AUTHORIZED: Json = CLUSTER_WIDE | {"metrics": {"authorization": True}}
-MONITORED: Json = CLUSTER_WIDE | {"metrics": {"authorization": True, "serviceMonitor": {"enabled": True}}}
+OPEN: Json = CLUSTER_WIDE | {"metrics": {"authorization": False}}
+MONITORED: Json = CLUSTER_WIDE | {"metrics": {"serviceMonitor": {"enabled": True}}}
 
 
 def operator_of(objects: list[Json]) -> Peer:
@@ -50,9 +50,9 @@ def test_policies_can_be_switched_off(helm: Helm) -> None:
     assert environment(objects)["TIERBENCH_NETWORK_POLICIES"] == "false"
 
 
-def test_metrics_for_those_alone_who_may_read_them(helm: Helm) -> None:
+def test_metrics_are_by_default_for_those_alone_who_may_read_them(helm: Helm) -> None:
     """A token is sent encrypted. The operator may ask who sends it, and what its bearer may do; nothing else is new."""
-    plain, objects = helm.template(CLUSTER_WIDE), helm.template(AUTHORIZED)
+    plain, objects = helm.template(OPEN), helm.template(CLUSTER_WIDE)
     assert environment(objects)["TIERBENCH_METRICS_AUTHORIZATION"] == "true"
     (monitor,) = of_kind(helm.template(MONITORED), "ServiceMonitor")
     (endpoint,) = monitor["spec"]["endpoints"]

@@ -14,14 +14,14 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 pytestmark = [pytest.mark.apiserver, pytest.mark.timing]
 
-DEPLOYMENT = "/apis/apps/v1/namespaces/team-a/deployments/one-tierbench"
+DEPLOYMENT = "/apis/apps/v1/namespaces/bench/deployments/one-tierbench"
 
 
 def test_one_pod_is_leader_another_standby_and_another_release_waits(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
     """The standby continues when the first has ended, the other release when that has ended as well."""
-    cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a"]})
+    cluster_helm.install("one", "bench", {"watchNamespaces": ["team-a"], "metrics": {"authorization": False}})
     deployment = server.request("GET", DEPLOYMENT)
     with (
         operator(server, tmp_path, deployment, POD_NAME="one-1") as first,
@@ -43,7 +43,7 @@ def test_one_pod_is_leader_another_standby_and_another_release_waits(
         leader.process.terminate()
         wait_for(lambda: standby.readiness() == "ok\n", "the standby continues")
         with operator(server, tmp_path, deployment, TIERBENCH_RELEASE="elsewhere/other") as other:
-            waits = "Another operator watches the same namespaces: release team-a/one-tierbench"
+            waits = "Another operator watches the same namespaces: release bench/one-tierbench"
             wait_for(lambda: other.readiness().startswith(waits), "the other release says that it is not alone")
 
             def reasons() -> list[str]:

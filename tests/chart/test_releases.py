@@ -65,17 +65,17 @@ def may(server: ApiServer, account: str, group: str, resource: str, verb: str, n
 
 
 def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, server: ApiServer) -> None:
-    cluster_helm.install("one", "team-a", FIRST)
-    cluster_helm.install("two", "team-b", SECOND)
-    cluster_helm.upgrade("one", "team-a", FIRST | {"logLevel": "debug"})
-    cluster_helm.upgrade("two", "team-b", SECOND | {"logLevel": "debug"})
-    assert lease_roles(server) == {"team-a:one-tierbench", "team-b:two-tierbench"}
+    cluster_helm.install("one", "bench", FIRST)
+    cluster_helm.install("two", "bench", SECOND)
+    cluster_helm.upgrade("one", "bench", FIRST | {"logLevel": "debug"})
+    cluster_helm.upgrade("two", "bench", SECOND | {"logLevel": "debug"})
+    assert lease_roles(server) == {"bench:one-tierbench", "bench:two-tierbench"}
     create(server, FileTransferBenchmark, smallest(FileTransferBenchmark, "kept"))
-    cluster_helm.uninstall("one", "team-a")
-    assert lease_roles(server) == {"team-b:two-tierbench"}
+    cluster_helm.uninstall("one", "bench")
+    assert lease_roles(server) == {"bench:two-tierbench"}
     assert "tierbench-leases" in names(server, "/api/v1/namespaces")
     server.request("GET", item(FileTransferBenchmark, "kept"))
-    cluster_helm.uninstall("two", "team-b")
+    cluster_helm.uninstall("two", "bench")
     assert lease_roles(server) == set()
     assert [name for name in names(server, f"{RBAC}/clusterrolebindings") if "tierbench" in name] == []
 
@@ -84,18 +84,18 @@ def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
     remove_definitions(server)
-    cluster_helm.install("old", "team-a", FIRST)
-    cluster_helm.uninstall("old", "team-a")
+    cluster_helm.install("old", "bench", FIRST)
+    cluster_helm.uninstall("old", "bench")
     with pytest.raises(HelmError, match="exists and cannot be imported"):
-        cluster_helm.install("new", "team-a", ALL)
-    cluster_helm.install("new", "team-a", ALL, "--take-ownership")
-    assert lease_roles(server) == {"team-a:new-tierbench"}
-    assert {hook["kind"] for hook in cluster_helm.hooks("new", "team-a")} == {"Pod"}
-    cluster_helm.upgrade("new", "team-a", ALL | {"crds": {"keep": False}})
+        cluster_helm.install("new", "bench", ALL)
+    cluster_helm.install("new", "bench", ALL, "--take-ownership")
+    assert lease_roles(server) == {"bench:new-tierbench"}
+    assert {hook["kind"] for hook in cluster_helm.hooks("new", "bench")} == {"Pod"}
+    cluster_helm.upgrade("new", "bench", ALL | {"crds": {"keep": False}})
     body = smallest(FileTransferBenchmark, "gone")
     body["metadata"]["finalizers"] = ["tierbench.io/cleanup"]
     create(server, FileTransferBenchmark, body)
-    with removal(server, cluster_helm.hooks("new", "team-a"), tmp_path) as remove:
+    with removal(server, cluster_helm.hooks("new", "bench"), tmp_path) as remove:
         with remove("--seconds=0") as impatient:
             errors = impatient.communicate()[1]
             assert impatient.returncode == 1
@@ -106,7 +106,7 @@ def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
             assert patient.wait(SECONDS) == 0
     assert names(server, collection(FileTransferBenchmark)) == set()
     wait_for(lambda: can_list_every_kind(server), "every kind's storage")
-    cluster_helm.uninstall("new", "team-a")
+    cluster_helm.uninstall("new", "bench")
     wait_for(lambda: not defined(server), "the end of the CRDs")
 
 
@@ -116,7 +116,7 @@ def removal(server: ApiServer, hooks: list[Json], folder: Path) -> Iterator[Call
     (account,), (job,) = of_kind(hooks, "ServiceAccount"), of_kind(hooks, "Job")
     assert {hook["metadata"]["annotations"]["helm.sh/hook"] for hook in (account, job)} == {"pre-delete"}
     collections = {
-        "ServiceAccount": "/api/v1/namespaces/team-a/serviceaccounts",
+        "ServiceAccount": "/api/v1/namespaces/bench/serviceaccounts",
         "ClusterRole": f"{RBAC}/clusterroles",
         "ClusterRoleBinding": f"{RBAC}/clusterrolebindings",
     }
@@ -146,13 +146,13 @@ def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: H
     (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
     (old / "values.yaml").write_text(yaml.dump({"operator": {"priorityClassName": ""}, "crds": {"install": True}}))
     kept = {"operator": {"priorityClassName": "kept"}}
-    cluster_helm.run("install", "one", old, "--namespace=team-a", values=kept)
+    cluster_helm.run("install", "one", old, "--namespace=bench", values=kept)
     with pytest.raises(HelmError, match="upgrade with --reset-then-reuse-values in place of --reuse-values"):
-        cluster_helm.upgrade("one", "team-a", FIRST, "--reuse-values")
+        cluster_helm.upgrade("one", "bench", FIRST, "--reuse-values")
     with pytest.raises(HelmError, match="say whose benchmarks this release runs"):
-        cluster_helm.upgrade("one", "team-a", {}, "--reset-then-reuse-values")
-    cluster_helm.upgrade("one", "team-a", FIRST, "--reset-then-reuse-values")
-    assert "priorityClassName: kept" in cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
+        cluster_helm.upgrade("one", "bench", {}, "--reset-then-reuse-values")
+    cluster_helm.upgrade("one", "bench", FIRST, "--reset-then-reuse-values")
+    assert "priorityClassName: kept" in cluster_helm.run("get", "manifest", "one", "--namespace=bench")
 
 
 def test_image_of_an_older_chart_is_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
@@ -160,38 +160,55 @@ def test_image_of_an_older_chart_is_refused_with_what_to_write(cluster_helm: Hel
     (old / "templates").mkdir(parents=True)
     (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
     (old / "values.yaml").write_text(yaml.dump({"operator": {"image": ""}}))
-    cluster_helm.run("install", "one", old, "--namespace=team-a", values={"operator": {"image": "forgotten:1"}})
+    cluster_helm.run("install", "one", old, "--namespace=bench", values={"operator": {"image": "forgotten:1"}})
     for option in ("--reuse-values", "--reset-then-reuse-values"):
         with pytest.raises(HelmError, match=r"an object, as in \{repository: registry.example/NAME, tag: VERSION\}"):
-            cluster_helm.upgrade("one", "team-a", FIRST, option)
-    cluster_helm.upgrade("one", "team-a", FIRST | {"operator": {"image": {}}}, "--reset-then-reuse-values")
-    manifest = cluster_helm.run("get", "manifest", "one", "--namespace=team-a")
+            cluster_helm.upgrade("one", "bench", FIRST, option)
+    cluster_helm.upgrade("one", "bench", FIRST | {"operator": {"image": {}}}, "--reset-then-reuse-values")
+    manifest = cluster_helm.run("get", "manifest", "one", "--namespace=bench")
     assert f"image: {reference('operator')}" in manifest
 
 
 def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: Helm) -> None:
-    cluster_helm.install("one", "team-a", FIRST)
-    with pytest.raises(HelmError, match="release team-a:one-tierbench runs benchmarks in team-a, and this one would"):
-        cluster_helm.install("two", "team-b", ALL | {"crds": {"install": False}})
+    cluster_helm.install("one", "bench", FIRST)
+    with pytest.raises(HelmError, match="release bench:one-tierbench runs benchmarks in team-a, and this one would"):
+        cluster_helm.install("two", "bench", ALL | {"crds": {"install": False}})
     with pytest.raises(HelmError, match="another release runs the benchmarks of namespace team-a already"):
-        cluster_helm.install("two", "team-b", {"watchNamespaces": ["team-b", "team-a"], "crds": {"install": False}})
-    cluster_helm.upgrade("one", "team-a", ALL)
+        cluster_helm.install("two", "bench", {"watchNamespaces": ["team-b", "team-a"], "crds": {"install": False}})
+    cluster_helm.upgrade("one", "bench", ALL)
     with pytest.raises(HelmError, match="runs benchmarks in all namespaces, and this one would in team-b"):
-        cluster_helm.install("two", "team-b", SECOND)
+        cluster_helm.install("two", "bench", SECOND)
 
 
 def test_watched_namespace_that_is_missing_is_refused_before_anything_is_installed(
     cluster_helm: Helm, server: ApiServer
 ) -> None:
     with pytest.raises(HelmError, match=r"there is no namespace team-z, .*kubectl create namespace team-z"):
-        cluster_helm.install("one", "team-a", {"watchNamespaces": ["team-a", "team-z"]})
+        cluster_helm.install("one", "bench", {"watchNamespaces": ["team-a", "team-z"]})
     assert cluster_helm.releases() == []
     assert lease_roles(server) == set()
 
 
+def test_namespace_with_active_benchmarks_cannot_be_left_out(cluster_helm: Helm, server: ApiServer) -> None:
+    """No operator would release its nodes."""
+    both = {"watchNamespaces": ["team-a", "team-b"]}
+    cluster_helm.install("one", "bench", both)
+    body = smallest(FileTransferBenchmark, "active")
+    server.request("POST", collection(FileTransferBenchmark, "team-b"), body)
+    cluster_helm.upgrade("one", "bench", both)
+    with pytest.raises(
+        HelmError, match="FileTransferBenchmark team-b/active is active, and this release would no longer"
+    ):
+        cluster_helm.upgrade("one", "bench", FIRST)
+    status = f"{item(FileTransferBenchmark, 'active', 'team-b')}/status"
+    operator = {"Impersonate-User": "system:serviceaccount:bench:one-tierbench", "Impersonate-Group": "system:masters"}
+    server.request("PATCH", status, {"status": {"phase": "Complete"}}, MERGE | operator)
+    cluster_helm.upgrade("one", "bench", FIRST)
+
+
 def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, server: ApiServer) -> None:
-    cluster_helm.install("one", "team-a", {**FIRST, "metrics": {"authorization": True}})
-    account, places = "team-a/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
+    cluster_helm.install("one", "bench", {**FIRST, "metrics": {"authorization": True}})
+    account, places = "bench/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in permissions():
         if permission.scope is Scope.REMOVAL:
             continue

@@ -75,6 +75,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"allNamespaces": True, "fullnameOverride": "Bench"}, "does not match pattern"),
     ({"logFormat": "xml"}, "value must be one of 'text', 'json'"),
     ({"watchNamespaces": ["tierbench-leases"]}, "keep benchmarks in another one"),
+    ({"watchNamespaces": ["bench"]}, "their authors could act as the operator: keep benchmarks in another one"),
     ({"leases": {"namespace": ""}}, "minLength: got 0, want 1"),
     ({"logLevel": "verbose"}, "value must be one of 'debug', 'info', 'warning', 'error'"),
     ({"nginx": {"image": "nginx:1.29"}}, "an object, as in {repository: registry.example/NAME, tag: VERSION}"),
@@ -141,15 +142,16 @@ def expanded(rules: list[Json]) -> set[tuple[str, str, str]]:
 
 def roles(objects: list[Json]) -> dict[str, set[tuple[str, str, str]]]:
     """What the operator may do in each namespace, and everywhere under the empty name."""
-    found = [role for role in of_kind(objects, "ClusterRole") if role not in for_users(objects)]
+    found = [role for role in of_kind(objects, "ClusterRole") if "tierbench.io/watch-namespaces" in annotations(role)]
     found += of_kind(objects, "Role")
     return {role["metadata"].get("namespace", ""): expanded(role["rules"]) for role in found}
 
 
 def for_users(objects: list[Json]) -> list[Json]:
     """The roles that Kubernetes adds to its own."""
+    prefix = "rbac.authorization.k8s.io/aggregate-to-"
     return [
-        role for role in of_kind(objects, "ClusterRole") if "tierbench.io/watch-namespaces" not in annotations(role)
+        role for role in of_kind(objects, "ClusterRole") if any(prefix in key for key in role["metadata"]["labels"])
     ]
 
 
@@ -217,7 +219,7 @@ def test_the_test_of_a_release_is_restricted_too_and_asks_its_service(helm: Helm
         "capabilities": {"drop": ["ALL"]},
         "seccompProfile": {"type": "RuntimeDefault"},
     }
-    assert f"http://{service['metadata']['name']}:8080/readyz" in only["command"][-1]
+    assert f"https://{service['metadata']['name']}:8080/readyz" in only["command"][-1]
     assert pod["spec"]["automountServiceAccountToken"] is False
 
 
@@ -301,7 +303,7 @@ def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> 
         assert bound == {
             (role["metadata"].get("namespace"), role["metadata"]["name"])
             for role in of_kind(objects, kind)
-            if role not in for_users(objects)
+            if role not in for_users(objects) and not role["metadata"]["name"].endswith(":metrics-reader")
         }
         for binding in bindings:
             assert binding["roleRef"]["kind"] == kind
@@ -373,7 +375,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_IMAGE_ALTERNATIVES": '{"kafka":{},"mosquitto":{},"nginx":{}}',
         "TIERBENCH_PRIORITY_CLASS": "",
         "TIERBENCH_WORKLOADS_USER": "65530",
-        "TIERBENCH_METRICS_AUTHORIZATION": "false",
+        "TIERBENCH_METRICS_AUTHORIZATION": "true",
         "TIERBENCH_NETWORK_POLICIES": "true",
         "TIERBENCH_PROBE_PORT": "8081",
         "TIERBENCH_LOG_LEVEL": "info",
@@ -433,7 +435,7 @@ def test_metrics_are_found_by_annotations_or_a_service_monitor(helm: Helm) -> No
     assert service["metadata"]["annotations"] == {
         "prometheus.io/scrape": "true",
         "prometheus.io/port": "8080",
-        "prometheus.io/scheme": "http",
+        "prometheus.io/scheme": "https",
         "prometheus.io/path": "/metrics",
     }
     assert of_kind(helm.template(CLUSTER_WIDE), "ServiceMonitor") == []

@@ -31,7 +31,7 @@ CARELESS = {
 }
 ROLES = ("tierbench-view", "tierbench-edit")
 OPERATOR = {
-    team: f"system:serviceaccount:{team}:{name}-tierbench" for team, name in (("team-a", "one"), ("team-b", "two"))
+    team: f"system:serviceaccount:bench:{name}-tierbench" for team, name in (("team-a", "one"), ("team-b", "two"))
 }
 COLLECTOR = "system:serviceaccount:kube-system:generic-garbage-collector"
 FORBIDDEN = 403
@@ -41,8 +41,8 @@ FORBIDDEN = 403
 def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
     """Two releases, a tenant with the roles of the chart in team-a, and users with more than they should have."""
     with releasing(helm, server) as found:
-        found.install("one", "team-a", {"watchNamespaces": ["team-a"]})
-        found.install("two", "team-b", {"watchNamespaces": ["team-b"], "crds": {"install": False}})
+        found.install("one", "bench", {"watchNamespaces": ["team-a"]})
+        found.install("two", "bench", {"watchNamespaces": ["team-b"], "crds": {"install": False}})
         made = [f"{RBAC}/clusterroles/careless", bind(server, "", "careless", "careless", "backup", COLLECTOR)]
         server.request("POST", f"{RBAC}/clusterroles", CARELESS)
         made += [bind(server, "namespaces/team-a/", role, "tenant") for role in ROLES]
@@ -157,7 +157,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
         careless.create(model, "team-a", "asked")
         message = refused(careless.merge, f"{path(model, 'team-a', 'asked')}/status", status)
         assert f"only {OPERATOR['team-a']} writes results, traces and statuses here" in message
-        assert "name it in the value writers.extra of release team-a/one" in message
+        assert "name it in the value writers.extra of release bench/one" in message
     measured = path(BenchmarkResult, "team-a", "measured")
     for where in (f"{measured}/status", f"{path(BenchmarkRecord, 'team-a', 'measured')}/status"):
         refused(careless.merge, where, {"status": {}})
@@ -179,7 +179,7 @@ def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
 def test_values_name_users_who_restore_backups(two: Helm, server: ApiServer) -> None:
     backup = User(server, "backup")
     assert backup.may_not_create("team-a", "restored")
-    two.upgrade("one", "team-a", {"watchNamespaces": ["team-a"], "writers": {"extra": ["backup"]}})
+    two.upgrade("one", "bench", {"watchNamespaces": ["team-a"], "writers": {"extra": ["backup"]}})
     wait_for(lambda: not backup.may_not_create("team-a", "restored"), "the policy knows the new writer")
     assert User(server, "careless").may_not_create("team-a", "forged")
 

@@ -13,7 +13,11 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.timeouts import TIMEOUT_FACTOR
 
 CHART = Path(__file__).parents[2] / "charts" / "tierbench"
-PERMITTED = ("policy.access={ClusterIP,PodIP,NodePort,HostNetwork}", "policy.plainSecrets=true")
+PERMITTED = (
+    "policy.access={ClusterIP,PodIP,NodePort,HostNetwork}",
+    "policy.plainSecrets=true",
+    "metrics.authorization=false",
+)
 """Values that permit what tests need and the chart refuses by default."""
 
 

@@ -78,26 +78,28 @@ def test_chart_removed_with_its_definitions_during_a_run(kubectl: Kubectl, relea
 @pytest.mark.release
 def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kubectl, release: Release) -> None:
     """GitOps tools render the chart without `lookup`, and apply it repeatedly."""
-    other = Release("gitops", kubectl)
+    own = kubectl.inside(f"{kubectl.namespace}-operator")
+    other = Release("gitops", own)
     manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
     everywhere, elsewhere = kubectl.inside(""), kubectl.inside(f"{kubectl.namespace}-b")
     deployment = "deployment/gitops-tierbench"
 
     def warns() -> bool:
         try:
-            return "Another operator watches the same namespaces: release tierbench/tierbench" in kubectl(
+            return "Another operator watches the same namespaces: release tierbench/tierbench" in own(
                 "logs", deployment
             )
         except KubectlError:  # the container does not run yet
             return False
 
     elsewhere.create_namespace()
+    own.create_namespace()
     everywhere("apply", "-f", "-", stdin=manifests)
     try:
         wait_for("the second operator warns of the first", warns)
-        assert kubectl.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
+        assert own.get("deployment", "gitops-tierbench")["status"].get("readyReplicas", 0) == 0
         release.install(f"watchNamespaces={{{elsewhere.namespace}}}")
-        kubectl("rollout", "status", deployment, "--timeout=90s")
+        own("rollout", "status", deployment, "--timeout=90s")
         release.test()
         everywhere("apply", "-f", "-", stdin=manifests)
         assert everywhere("diff", "-f", "-", stdin=manifests) == ""
@@ -108,5 +110,6 @@ def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kube
         kubectl("delete", "ftb", "--all", "--wait")
     finally:
         everywhere("delete", "-f", "-", "--ignore-not-found", "--wait", stdin=manifests)
-        elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
+        for space in (elsewhere, own):
+            space("delete", "namespace", space.namespace, "--wait=false")
         release.install()

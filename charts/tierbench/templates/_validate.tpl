@@ -22,12 +22,15 @@
 {{- if has .Values.leases.namespace $ours }}
 {{- fail (printf "watchNamespaces holds %s, the namespace of the Leases: keep benchmarks in another one" .Values.leases.namespace) }}
 {{- end }}
+{{- if has .Release.Namespace $ours }}
+{{- fail (printf "watchNamespaces holds %s, the release's own namespace: benchmarks run pods there, and their authors could act as the operator: keep benchmarks in another one" .Release.Namespace) }}
+{{- end }}
 {{- if and .Values.operator.user (eq (toString .Values.operator.user) (toString .Values.workloads.user)) }}
 {{- fail (printf "operator.user and workloads.user are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.user)) }}
 {{- end }}
-{{- /* Helm makes the release's own namespace after this; without a cluster, lookup finds nothing. */ -}}
+{{- /* Without a cluster, lookup finds nothing. */ -}}
 {{- if lookup "v1" "Namespace" "" "default" }}
-{{- range without $ours .Release.Namespace }}
+{{- range $ours }}
 {{- if not (lookup "v1" "Namespace" "" .) }}
 {{- fail (printf "there is no namespace %s, where the chart makes a Role: create it (kubectl create namespace %s), or leave it out of watchNamespaces" . .) }}
 {{- end }}
@@ -36,7 +39,9 @@
 {{- $ownName := include "tierbench.sharedName" . }}
 {{- range (lookup "rbac.authorization.k8s.io/v1" "ClusterRole" "" "").items }}
 {{- $annotations := .metadata.annotations | default dict }}
-{{- if and (ne .metadata.name $ownName) (hasKey $annotations "tierbench.io/watch-namespaces") }}
+{{- if eq .metadata.name $ownName }}
+{{- include "tierbench.validateLeftOut" (list $ (get $annotations "tierbench.io/watch-namespaces")) }}
+{{- else if hasKey $annotations "tierbench.io/watch-namespaces" }}
 {{- $theirs := get $annotations "tierbench.io/watch-namespaces" | splitList "," | compact }}
 {{- if or (not $ours) (not $theirs) }}
 {{- fail (printf "release %s runs benchmarks in %s, and this one would in %s: name other namespaces for each in watchNamespaces" .metadata.name (join ", " $theirs | default "all namespaces") (join ", " $ours | default "all namespaces")) }}
@@ -44,6 +49,26 @@
 {{- range $ours }}
 {{- if has . $theirs }}
 {{- fail (printf "another release runs the benchmarks of namespace %s already: leave it out of watchNamespaces" .) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- /* Refuses to leave out a namespace with active benchmarks: no other operator would end their pods and release their nodes. */ -}}
+{{- define "tierbench.validateLeftOut" -}}
+{{- $root := index . 0 }}
+{{- $before := index . 1 }}
+{{- $ours := $root.Values.watchNamespaces }}
+{{- if and $ours (ne $before (join "," $ours)) }}
+{{- range $kind := splitList " " (include "tierbench.kinds" $root) }}
+{{- if $root.Capabilities.APIVersions.Has (printf "tierbench.io/v1alpha1/%s" $kind) }}
+{{- range (lookup "tierbench.io/v1alpha1" $kind "" "").items }}
+{{- $namespace := .metadata.namespace }}
+{{- $phase := get (.status | default dict) "phase" | default "Pending" }}
+{{- $watched := or (not $before) (has $namespace (splitList "," $before)) }}
+{{- if and $watched (not (has $namespace $ours)) (not (has $phase (list "Suspended" "Complete" "Failed"))) }}
+{{- fail (printf "%s %s/%s is active, and this release would no longer run benchmarks in %s: suspend or delete it first, or keep %s in watchNamespaces" $kind $namespace .metadata.name $namespace $namespace) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -12,7 +12,7 @@ from tierbench.api.rbac import Grant, Permission, Scope, operator_owned_resource
 from tierbench.api.schema import Schema, inline_references, simplify
 from tierbench.generate.schemas import NOTICE, WIDTH, custom_resource_definition, to_yaml
 from tierbench.generate.values import ChartValues, Program, Server, Values
-from tierbench.kinds.registry import kinds
+from tierbench.kinds.registry import BENCHMARKS, kinds
 
 _CRD_METADATA: Final = """\
 metadata:
@@ -62,11 +62,12 @@ def user_roles_template() -> str:
 
 
 def checked_template() -> str:
-    """Returns the objects that writers.yaml protects, and the sections of the values that templates need."""
+    """Returns what templates need: objects that writers.yaml protects, sections of the values, kinds of benchmark."""
     return (
         f"{_comment('api/rbac.py and generate/values.py')}"
         f'{{{{- define "tierbench.operatorsOwn" -}}}}\n{to_yaml(list(operator_owned_resources()))}{{{{- end }}}}\n'
         f'{{{{- define "tierbench.sections" -}}}}\n{" ".join(sections())}\n{{{{- end }}}}\n'
+        f'{{{{- define "tierbench.kinds" -}}}}\n{" ".join(sorted(BENCHMARKS))}\n{{{{- end }}}}\n'
     )
 
 

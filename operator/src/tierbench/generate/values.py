@@ -323,9 +323,10 @@ class Metrics(Values):
     """Integration with Prometheus and Grafana."""
 
     authorization: bool = Field(
-        default=False,
-        description="Whether /metrics requires TLS and a token of an account that may get /metrics. The operator "
-        "creates the certificate when it starts. The chart creates a ClusterRole: bind it to your Prometheus.",
+        default=True,
+        description="Whether /metrics requires TLS and a token of an account that may get /metrics. Metrics name "
+        "benchmarks and nodes of all namespaces. The operator creates the certificate when it starts. The chart "
+        "creates a ClusterRole: bind it to your Prometheus.",
     )
     annotations: bool = Field(
         default=True,
