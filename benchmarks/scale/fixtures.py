@@ -9,29 +9,54 @@ from benchmarks.scale.connection import all_of
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.operator.recorded import Object, recorded
 from tierbench.api.model import API_VERSION
+from tierbench.api.record import RECORDS, BenchmarkRecord, RecordSpec, RecordStatus
+from tierbench.api.result import RESULTS, BenchmarkResult, ResultSpec
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.workloads.workload import LABEL_RUN, Owner, reference
 
 FILE_TRANSFERS: Final = FileTransferBenchmark.KIND.resource
 BROKERS: Final = BrokerBenchmark.KIND.resource
 
 
-async def complete(site: Site, names: Sequence[str], cases: int = 1, **spec: Any) -> list[Object]:
-    """Creates FileTransferBenchmarks with an ended run. No operator may run meanwhile, because it would run them."""
-    template = recorded("files").benchmark
+async def complete(site: Site, names: Sequence[str], cases: int = 1, of: str = "files", **spec: Any) -> list[Object]:
+    """Creates benchmarks like a recorded one, with an ended run. No operator may run meanwhile: it would run them."""
+    template = recorded(of).benchmark
+    resource = BENCHMARKS[template["kind"]].KIND.resource
     made: list[Object] = []
 
     async def make(name: str) -> None:
         head = {"apiVersion": API_VERSION, "kind": template["kind"], "metadata": {"name": name}}
-        created = await site.kube.create(FILE_TRANSFERS, NAMESPACE, {**head, "spec": {**template["spec"], **spec}})
+        created = await site.kube.create(resource, NAMESPACE, {**head, "spec": {**template["spec"], **spec}})
         ended = {"ended": cases, "failed": 0, "invalid": 0, "total": cases}
         status = {**template["status"], "cases": ended, "progress": f"{cases}/{cases}"}
         body = {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
-        await site.operator.apply_status(FILE_TRANSFERS, NAMESPACE, body)
+        await site.operator.apply_status(resource, NAMESPACE, body)
         made.append(created)
 
     await all_of(make(name) for name in names)
     return made
+
+
+async def write_result(
+    site: Site, owner: Owner, name: str, spec: ResultSpec, status: Object, record: RecordStatus | None = None
+) -> None:
+    """Writes a result and its record by the requests of the operator."""
+    head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
+    metadata = owner.metadata(name, {LABEL_RUN: str(spec.run)})
+    created = await site.operator.create(RESULTS, NAMESPACE, {**head, "metadata": metadata, "spec": spec.to_json()})
+    place = {"name": name, "namespace": NAMESPACE}
+    if record is not None:
+        of_record = {"apiVersion": API_VERSION, "kind": BenchmarkRecord.KIND.kind}
+        metadata["ownerReferences"] = [reference(BenchmarkResult.KIND.kind, name, created["metadata"]["uid"])]
+        reference_of = RecordSpec(benchmark=spec.benchmark, run=spec.run, case=spec.case).to_json()
+        await site.operator.create(RECORDS, NAMESPACE, {**of_record, "metadata": metadata, "spec": reference_of})
+        await site.operator.apply_status(
+            RECORDS, NAMESPACE, {**of_record, "metadata": place, "status": record.to_json()}
+        )
+    stored = {"storedBytes": 10_000}
+    await site.operator.apply_status(RESULTS, NAMESPACE, {**head, "metadata": place, "status": {**status, **stored}})
 
 
 async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float) -> float:

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
 
 from benchmarks.scale.rows import Row
-from benchmarks.scale.scenarios import advices, flapping, hostile, idle, queue, results, running
+from benchmarks.scale.scenarios import advices, flapping, hostile, idle, large, queue, results, running
 from benchmarks.scale.site import Site
 
 Scenario = Callable[[Site], AsyncIterator[Row]]
@@ -16,6 +16,7 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "running": running.measure,
     "hostile": hostile.measure,
     "advices": advices.measure,
+    "large": large.measure,
     "results": results.measure,
 }
 """In this order: the last leaves most behind."""

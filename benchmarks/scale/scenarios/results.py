@@ -3,20 +3,20 @@
 import time
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
-from itertools import product
+from itertools import cycle, islice, product
 from random import Random
 from typing import Final
 
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import complete, waited_for
+from benchmarks.scale.fixtures import complete, waited_for, write_result
 from benchmarks.scale.rows import Row
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.operator.recorded import Object, recorded
 from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES
-from tierbench.api.record import RecordStatus
-from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.api.record import BenchmarkReference, RecordStatus
+from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.workloads.workload import Owner
 
@@ -24,6 +24,7 @@ BENCHMARKS: Final = 100
 CLASSES: Final = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
 SIZES: Final = tuple(f"{number}Mi" for number in range(1, 26))
 VARIANTS: Final = 5
+TRIALS: Final = 10
 NUMBER: Final = BENCHMARKS * len(CLASSES) * len(SIZES)
 _ADVICE_SECONDS: Final = 180
 
@@ -33,7 +34,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     async with site.namespace():
         await site.stop()
         began = time.monotonic()
-        await write(site, BENCHMARKS)
+        await write(site, BENCHMARKS // 2, BENCHMARKS // 2)
         print(f"results: {NUMBER} written in {time.monotonic() - began:.0f} s", flush=True)
         await site.begin()
         async for row in _start(site):
@@ -42,53 +43,49 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield row
 
 
-async def write(site: Site, benchmarks: int) -> None:
-    """The results of so many benchmarks, of 100 cases each."""
-    names = [f"files-{number:03d}" for number in range(benchmarks)]
-    spec = {"servers": {"nodeClasses": list(CLASSES)}, "fileSizes": list(SIZES)}
-    made = await complete(site, names, len(CLASSES) * len(SIZES), **spec)
-    variants = [list(_cases(Random(seed))) for seed in range(VARIANTS)]
-
-    async def write(benchmark: Object, spec: Object, status: Object) -> None:
-        metadata = benchmark["metadata"]
-        owner = Owner(benchmark["kind"], NAMESPACE, metadata["name"], metadata["uid"])
-        name = f"{owner.prefix}-r1-c{spec['case']:03d}"
-        head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
-        own = {**spec, "benchmark": {"kind": owner.kind, "name": owner.name}}
-        await site.operator.create(RESULTS, NAMESPACE, {**head, "metadata": owner.metadata(name, {}), "spec": own})
-        body = {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
-        await site.operator.apply_status(RESULTS, NAMESPACE, body)
-
-    await all_of(
-        write(benchmark, spec, status)
-        for number, benchmark in enumerate(made)
-        for spec, status in variants[number % VARIANTS]
-    )
+async def write(site: Site, files: int, brokers: int = 0) -> None:
+    """Writes the results of so many benchmarks, of 100 cases each."""
+    writes = []
+    for kind, factor, number in (("files", "fileSize", files), ("kafka", "payloadSize", brokers)):
+        made = await complete(site, [f"{kind}-{index:03d}" for index in range(number)], len(CLASSES) * len(SIZES), kind)
+        variants = [list(_cases(kind, factor, Random(seed))) for seed in range(VARIANTS)]
+        for index, benchmark in enumerate(made):
+            owner = Owner(benchmark["kind"], NAMESPACE, benchmark["metadata"]["name"], benchmark["metadata"]["uid"])
+            writes += [_written(site, owner, spec, status) for spec, status in variants[index % VARIANTS]]
+    await all_of(writes)
 
 
-def _cases(random: Random) -> Iterator[tuple[Object, Object]]:
-    """Yields spec and status of each case: the recorded one, with times that grow with the size, and noise."""
-    run = recorded("files")
+async def _written(site: Site, owner: Owner, spec: ResultSpec, status: Object) -> None:
+    own = spec.model_copy(update={"benchmark": BenchmarkReference(kind=owner.kind, name=owner.name)})
+    await write_result(site, owner, f"{owner.prefix}-r1-c{spec.case:03d}", own, status)
+
+
+def _cases(kind: str, factor: str, random: Random) -> Iterator[tuple[ResultSpec, Object]]:
+    """Yields spec and status of each case of a run: the recorded one, with times that grow with the size, and noise."""
+    run = recorded(kind)
     template = BenchmarkResult.model_validate(run.results[0])
-    lines = [TrialLine.model_validate(trial) for trial in run.clients[0].trials]
+    lines = [TrialLine.model_validate(trial) for trial in islice(cycle(run.clients[0].trials), TRIALS)]
     ended = datetime.fromisoformat(template.status.completion_time or "")
     for case, ((speed, node_class), size) in enumerate(product(enumerate(CLASSES), SIZES), start=1):
-        factor = int(size[:-2]) / 16 * (1 + speed / 20)
+        slower = int(size[:-2]) / 16 * (1 + speed / 20)
         place = template.spec.server.model_copy(update={"node_class": node_class, "node": f"{node_class}-1"})
-        levels = {**template.spec.levels, "fileSize": size}
-        spec = template.spec.model_copy(update={"case": case, "levels": levels, "server": place})
+        levels = {**template.spec.levels, factor: size}
+        spec = template.spec.model_copy(
+            update={"case": case, "levels": levels, "server": place, "trials": TRIALS, "warmup": 0}
+        )
         scaled = [
             line.model_copy(
                 update={
                     "case": case,
-                    "duration_nanoseconds": round(line.duration_nanoseconds * factor * random.gauss(1, 0.03)),
+                    "trial": number,
+                    "warmup": False,
+                    "duration_nanoseconds": round(line.duration_nanoseconds * slower * random.gauss(1, 0.03)),
                 }
             )
-            for line in lines
+            for number, line in enumerate(lines, start=1)
         ]
         status = conclude(spec, add_trials(spec, RecordStatus(), scaled, 1), ended, template.status.engine)
-        stored = status.model_copy(update={"stored_bytes": template.status.stored_bytes})
-        yield spec.to_json(), stored.to_json()
+        yield spec, status.to_json()
 
 
 async def _start(site: Site) -> AsyncIterator[Row]:
