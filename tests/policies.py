@@ -19,7 +19,7 @@ API_SERVER = "198.18.64.1"
 DEFAULT: Json = {}
 STRICT: Json = {
     "access": ["PodIP"],
-    "nodeClasses": {NAMESPACES["strict"]: ["user", "edge"], "*": []},
+    "nodeClassNames": {NAMESPACES["strict"]: ["user", "edge"], "*": []},
     "hostPaths": ["/mnt/ssd", "/mnt/ssd/shared", "/srv"],
     "refusedNetworks": ["10.9.0.0/16"],
     "refusedNames": ["*.internal.example.com"],
@@ -28,13 +28,13 @@ STRICT: Json = {
 }
 LAX: Json = {
     "access": ["HostNetwork", "ClusterIP", "PodIP"],
-    "nodeClasses": {"other": ["user"]},
+    "nodeClassNames": {"other": ["user"]},
     "hostPaths": ["/etc"],
     "refusedNetworks": [],
     "refusedNames": [],
     "plainSecrets": True,
 }
-BARRED: Json = {"nodeClasses": {"*": ["cloud"]}, "hostPaths": []}
+BARRED: Json = {"nodeClassNames": {"*": ["cloud"]}, "hostPaths": []}
 POLICIES = {"default": DEFAULT, "strict": STRICT, "lax": LAX, "barred": BARRED}
 
 
@@ -50,7 +50,7 @@ class Row(NamedTuple):
     def body(self) -> Json:
         """The benchmark, which asks for nothing else that a policy may refuse: classes are `user`."""
         body = smallest(self.model, "asked")
-        changes = {"spec.access": "PodIP", "spec.servers.nodeClasses": ["user"], **self.changes}
+        changes = {"spec.access": "PodIP", "spec.servers.nodeClassNames": ["user"], **self.changes}
         for path, value in changes.items():
             body = changed(body, path, value)
         return body
@@ -134,19 +134,23 @@ ROWS = [
     Row(
         "barred",
         FileTransferBenchmark,
-        {**_path("/var/lib/tierbench"), "spec.servers.nodeClasses": ["cloud"], "spec.clients.nodeClasses": ["cloud"]},
+        {
+            **_path("/var/lib/tierbench"),
+            "spec.servers.nodeClassNames": ["cloud"],
+            "spec.clients.nodeClassNames": ["cloud"],
+        },
         "storage.hostPath.path: /var/lib/tierbench is not allowed: use one of [], ",
     ),
     # Node classes
-    Row("strict", FileTransferBenchmark, {"spec.clients.nodeClasses": ["user", "edge"]}),
+    Row("strict", FileTransferBenchmark, {"spec.clients.nodeClassNames": ["user", "edge"]}),
     Row(
         "strict",
         FileTransferBenchmark,
-        {"spec.clients.nodeClasses": ["user", "cloud"]},
+        {"spec.clients.nodeClassNames": ["user", "cloud"]},
         f"the node class cloud is not allowed in the namespace {NAMESPACES['strict']}: use one of [user, edge]",
     ),
-    Row("strict", NetworkBenchmark, {"spec.servers.nodeClasses": ["cloud"]}, "the node class cloud is not allowed"),
-    Row("lax", NetworkBenchmark, {"spec.servers.nodeClasses": ["anything"]}),
+    Row("strict", NetworkBenchmark, {"spec.servers.nodeClassNames": ["cloud"]}, "the node class cloud is not allowed"),
+    Row("lax", NetworkBenchmark, {"spec.servers.nodeClassNames": ["anything"]}),
     Row("barred", BrokerBenchmark, {}, f"the node class user is not allowed in the namespace {NAMESPACES['barred']}"),
     Row(
         "strict",

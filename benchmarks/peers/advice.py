@@ -21,7 +21,7 @@ MOST = 1.5
 CLASSES = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
 NODES = 5
 SIZES = tuple(f"{number}Mi" for number in range(1, 26))
-STATES = ("Natural", "Warm", "Cold", "Other", "Last")
+STATES = ("Unchanged", "Warm", "Cold", "Other", "Last")
 TLS = ("None", "TLSv1.2", "TLSv1.3", "Other")
 TRIALS = 10
 
@@ -69,9 +69,9 @@ def comparisons() -> list[Comparison]:
     workload = {"fileSizes": [{"size": "5Mi", "weight": 3}, {"size": "20Mi"}]}
     median_time = {"type": "Percentile", "percentile": "P50"}
     questions = {
-        "mean time": PlacementAdviceSpec.model_validate({"clientClass": "user", "workload": workload}),
-        "throughput": PlacementAdviceSpec.model_validate({"clientClass": "user"}),
-        "median": PlacementAdviceSpec.model_validate({"clientClass": "user", "objective": median_time}),
+        "mean time": PlacementAdviceSpec.model_validate({"clientClassName": "user", "workload": workload}),
+        "throughput": PlacementAdviceSpec.model_validate({"clientClassName": "user"}),
+        "median": PlacementAdviceSpec.model_validate({"clientClassName": "user", "objective": median_time}),
     }
     return [
         against_reading(f"advice over {RESULTS} results, {name}", measured, partial(_ranking, spec, measured), MOST)

@@ -19,7 +19,7 @@ from tierbench.workloads.workload import ClientInstance, Images, Manifest, Owner
 _IMAGES = Images(
     client=reference("client"),
     programs={name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "network")},
-    user=ChartValues().workloads.user,
+    user=ChartValues().workloads.run_as_user,
 )
 _SECONDS = 60
 

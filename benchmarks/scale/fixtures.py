@@ -29,7 +29,7 @@ async def complete(site: Site, names: Sequence[str], cases: int = 1, of: str = "
     async def make(name: str) -> None:
         head = {"apiVersion": API_VERSION, "kind": template["kind"], "metadata": {"name": name}}
         created = await site.kube.create(resource, NAMESPACE, {**head, "spec": {**template["spec"], **spec}})
-        ended = {"ended": cases, "failed": 0, "invalid": 0, "total": cases}
+        ended = {"finished": cases, "failed": 0, "invalid": 0, "total": cases}
         status = {**template["status"], "cases": ended, "progress": f"{cases}/{cases}"}
         body = {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
         await site.operator.apply_status(resource, NAMESPACE, body)

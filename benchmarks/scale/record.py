@@ -19,25 +19,32 @@ from tests.operator.recorded import FOLDER
 
 TRIALS = 10
 FEW = 3
-SLOWLY: dict[str, Any] = {"pacing": {"messagesPerSecond": 40}, "repetitions": FEW, "warmup": 0}
+SLOWLY: dict[str, Any] = {"pacing": {"messagesPerSecond": 40}, "repetitions": FEW, "warmupTrials": 0}
 """Long enough for the ticks of the nodes' processors."""
 PODS = 5
 _IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
 _BENCHMARKS = (
-    file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmup=0, storage=HOST_PATH),
+    file_transfer("files", fileSizes=["16Mi"], repetitions=TRIALS, warmupTrials=0, storage=HOST_PATH),
     broker(
         "brokers",
-        clients={"nodeClasses": ["user"], "pods": PODS},
+        clients={"nodeClassNames": ["user"], "pods": PODS},
         pairs=[PODS],
         pacing={"messagesPerSecond": 50},
         load={"durationSeconds": 2},
         repetitions=TRIALS,
-        warmup=0,
+        warmupTrials=0,
     ),
     broker("mosquitto", **SLOWLY),
     broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], **SLOWLY),
-    network("tcp", directions=["Both"], repetitions=FEW, warmup=0),
-    network("udp", directions=["Both"], protocols=["UDP"], udp={"kilobitsPerSecond": 1000}, repetitions=FEW, warmup=0),
+    network("tcp", directions=["Bidirectional"], repetitions=FEW, warmupTrials=0),
+    network(
+        "udp",
+        directions=["Bidirectional"],
+        protocols=["UDP"],
+        udp={"kilobitsPerSecond": 1000},
+        repetitions=FEW,
+        warmupTrials=0,
+    ),
 )
 
 

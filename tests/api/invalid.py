@@ -30,14 +30,14 @@ FILES, BROKERS, NETWORKS = FileTransferBenchmark, BrokerBenchmark, NetworkBenchm
 CLASSES, ADVICE = NodeClass, PlacementAdvice
 SELECTOR, LABELS = "spec.nodeSelector", "spec.nodeSelector.matchLabels"
 EXPRESSIONS, TOLERATIONS = "spec.nodeSelector.matchExpressions", "spec.tolerations"
-PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.persistentVolumeClaim.storageClassName"
+PATH, CLAIM = "spec.storage.hostPath.path", "spec.storage.volumeClaimTemplate.storageClassName"
 SIZES, REFINE = "spec.fileSizes", "spec.runPolicy.refine"
 BETWEEN_SIZES = "runPolicy.refine measures between sizes where another server class takes the lead: name at least two "
 SIZES_ALONE = "runPolicy.refine is not available for a NetworkBenchmark: remove it"
 NO_LABEL_VALUE = "is not the value of a label: see `kubectl get nodes --show-labels`"
 NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
-EITHER, USER = "sets in workload what choose chooses: remove it", {"clientClass": "user"}
-NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses`"
+EITHER, USER = "sets in workload what choose chooses: remove it", {"clientClassName": "user"}
+NO_CLASS = "is not the name of a NodeClass: see `kubectl get nodeclasses.tierbench.io`"
 NO_SIZE = "is not a size: write a whole number of bytes up to 16Ti, as in 1048576, 512Ki, 1Mi or 5Gi"
 WRONG_SIZES = (
     "1.5Gi",
@@ -59,7 +59,7 @@ WRONG_SIZES = (
 )
 NO_WORD = "is not a short name: write letters, digits, spaces"
 NEED_VALUES = "In and NotIn need values, Exists and DoesNotExist take none"
-ONE_STORAGE = "set exactly one of hostPath, emptyDir and persistentVolumeClaim"
+ONE_STORAGE = "set exactly one of hostPath, emptyDir and volumeClaimTemplate"
 NO_CLASS_OF_STORAGE = "is not the name of a StorageClass"
 BAD_PATH = "is not a path: write /var/lib/tierbench/NAME"
 WRONG_PATHS = (
@@ -108,12 +108,12 @@ NO_COMPRESSION = "must be None, Gzip or Zstd, optionally with a level"
 ONE_PACE = "set exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
 ONE_LOAD = "set exactly one of messagesPerPublisher and durationSeconds"
 WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
-FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minimumBytesPerSecond"
+FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minBytesPerSecond"
 MIXED, PERCENTILE = "mixes files and messages", "percentile needs type Percentile, which needs a percentile"
-HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafka.batchSizes"
+HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafkaClients.batchSizes"
 NO_SECRET = "is not the name of a Secret"
 STRIMZI = "spec.brokers[].kafka.strimzi"
-BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.persistentVolumeClaim", f"{STRIMZI}.resources"
+BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.volumeClaimTemplate", f"{STRIMZI}.resources"
 OUTSIDE = {"address": "iperf.example.com:5201"}
 NO_IMAGE = "is not the name of an image: write letters and digits with dots or hyphens between them"
 OLD_MOSQUITTO = [{"name": "mosquitto", "mosquitto": {"images": ["1"]}}]
@@ -143,7 +143,7 @@ def own_messages(*names: str, config_map: str = "sensor-messages") -> list[dict[
 def elsewhere(**fields: Any) -> dict[str, Any]:
     """Returns a spec with two payload sizes and an external broker."""
     payload = {"sizes": ["1Ki", "1Mi"]}
-    return {"clients": {"nodeClasses": ["user"]}, "brokers": external(), "payload": payload, **fields}
+    return {"clients": {"nodeClassNames": ["user"]}, "brokers": external(), "payload": payload, **fields}
 
 
 def kafka(**fields: Any) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def policy_rows(model: type[Resource]) -> Iterator[Row]:
         model, "spec.runPolicy", {"schedule": "0 0 * * *", "timeZone": "../UTC"}, zone, "is not the name of a time"
     )
     yield Row(model, "spec.runPolicy", {"timeZone": "UTC"}, "spec.runPolicy", "timeZone needs schedule: set both")
-    rate += ".minimumBytesPerSecond"
+    rate += ".minBytesPerSecond"
     yield Row(model, rate, "1MB", rate, NO_SIZE)
     yield Row(model, rate, "17Ti", rate, NO_SIZE)
 
@@ -200,10 +200,10 @@ def strimzi_rows() -> Iterator[Row]:
         (strimzi(resources=limited("1Gi", cpu=2)), BROKER_COMPUTE, "requests.cpu is more than limits.cpu"),
         (strimzi(resources=limited("1Gi", memory="2Gi")), BROKER_COMPUTE, "requests.memory is more than limits.memory"),
         (strimzi(resources=MUCH_DISK), BROKER_COMPUTE, "requests.ephemeral-storage is more than limits"),
-        (strimzi(persistentVolumeClaim=claim(size="1.5Gi")), f"{BROKER_CLAIM}.size", NO_SIZE),
-        (strimzi(persistentVolumeClaim=claim(size="17Ti")), f"{BROKER_CLAIM}.size", NO_SIZE),
+        (strimzi(volumeClaimTemplate=claim(size="1.5Gi")), f"{BROKER_CLAIM}.size", NO_SIZE),
+        (strimzi(volumeClaimTemplate=claim(size="17Ti")), f"{BROKER_CLAIM}.size", NO_SIZE),
         (
-            strimzi(persistentVolumeClaim=claim(storageClassName="Fast Disk")),
+            strimzi(volumeClaimTemplate=claim(storageClassName="Fast Disk")),
             f"{BROKER_CLAIM}.storageClassName",
             NO_CLASS_OF_STORAGE,
         ),
@@ -221,19 +221,19 @@ def strimzi_rows() -> Iterator[Row]:
 ROWS = (
     Row(FILES, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(FILES, "metadata.name", "files.small", "", "metadata.name has a dot: write a hyphen instead"),
-    Row(FILES, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
-    Row(FILES, "spec.servers.nodeClasses", ["a.b"], "spec.servers.nodeClasses[]", NO_CLASS),
-    Row(FILES, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
+    Row(FILES, "spec.servers.nodeClassNames", ["Cloud"], "spec.servers.nodeClassNames[]", NO_CLASS),
+    Row(FILES, "spec.servers.nodeClassNames", ["a.b"], "spec.servers.nodeClassNames[]", NO_CLASS),
+    Row(FILES, "spec.clients.nodeClassNames", ["user-"], "spec.clients.nodeClassNames[]", NO_CLASS),
     *(Row(FILES, SIZES, [wrong], "spec.fileSizes[]", NO_SIZE) for wrong in WRONG_SIZES),
     Row(FILES, SIZES, ["17Ti"], "spec.fileSizes[]", NO_SIZE),
     Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", NO_SIZE),
-    Row(FILES, "spec.retry", {"waitMaximumMilliseconds": 999}, "spec.retry", "waitMaximumMilliseconds is less"),
+    Row(FILES, "spec.retry", {"maxWaitMilliseconds": 999}, "spec.retry", "maxWaitMilliseconds is less"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),
     *policy_rows(NETWORKS),
     *(row for model in (FILES, BROKERS, NETWORKS) for row in resource_rows(model)),
-    Row(FILES, REFINE, {}, "spec", f"{BETWEEN_SIZES}fileSizes and two servers.nodeClasses"),
-    Row(BROKERS, REFINE, {}, "spec", f"{BETWEEN_SIZES}payload.sizes and two servers.nodeClasses"),
+    Row(FILES, REFINE, {}, "spec", f"{BETWEEN_SIZES}fileSizes and two servers.nodeClassNames"),
+    Row(BROKERS, REFINE, {}, "spec", f"{BETWEEN_SIZES}payload.sizes and two servers.nodeClassNames"),
     Row(BROKERS, "spec", elsewhere(runPolicy={"refine": {}}), "spec", BETWEEN_SIZES),
     Row(NETWORKS, REFINE, {}, "spec", SIZES_ALONE),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
@@ -245,8 +245,8 @@ ROWS = (
     Row(FILES, CLAIM, "Fast Disk", CLAIM, NO_CLASS_OF_STORAGE),
     Row(BROKERS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(BROKERS, "metadata.name", "brokers.small", "", "metadata.name has a dot: write a hyphen instead"),
-    Row(BROKERS, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
-    Row(BROKERS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
+    Row(BROKERS, "spec.servers.nodeClassNames", ["Cloud"], "spec.servers.nodeClassNames[]", NO_CLASS),
+    Row(BROKERS, "spec.clients.nodeClassNames", ["user-"], "spec.clients.nodeClassNames[]", NO_CLASS),
     Row(BROKERS, "spec.clients.subscribers", {"nodeClass": "a.b"}, "spec.clients.subscribers.nodeClass", NO_CLASS),
     Row(BROKERS, "spec.clients.pods", 2, "spec", "clients.pods is more than the smallest number in pairs"),
     Row(BROKERS, "spec.brokers", [{"name": "a"}], "spec.brokers", ONE_BROKER),
@@ -285,8 +285,8 @@ ROWS = (
     Row(BROKERS, "spec.load", {"messagesPerPublisher": 5, "durationSeconds": 5}, "spec.load", ONE_LOAD),
     Row(NETWORKS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(NETWORKS, "metadata.name", "wifi.home", "", "metadata.name has a dot: write a hyphen instead"),
-    Row(NETWORKS, "spec.servers.nodeClasses", ["Cloud"], "spec.servers.nodeClasses[]", NO_CLASS),
-    Row(NETWORKS, "spec.servers", {}, "spec.servers", "names no server: set nodeClasses, for example [cloud]"),
+    Row(NETWORKS, "spec.servers.nodeClassNames", ["Cloud"], "spec.servers.nodeClassNames[]", NO_CLASS),
+    Row(NETWORKS, "spec.servers", {}, "spec.servers", "names no server: set nodeClassNames, for example [cloud]"),
     Row(NETWORKS, "spec.servers.external", {"address": "iperf"}, "spec.servers.external.address", "is not an address"),
     Row(
         NETWORKS,
@@ -295,11 +295,11 @@ ROWS = (
         "spec.tcp.congestionControl[]",
         "is not the name of an algorithm: see `sysctl net.ipv4.tcp_allowed_congestion_control`",
     ),
-    Row(NETWORKS, "spec.clients.nodeClasses", ["user-"], "spec.clients.nodeClasses[]", NO_CLASS),
+    Row(NETWORKS, "spec.clients.nodeClassNames", ["user-"], "spec.clients.nodeClassNames[]", NO_CLASS),
     Row(
         NETWORKS,
         "spec.clients",
-        {"nodeClasses": ["a", "b"], "together": ["AllAtOnce"], "nodesPerClass": 9},
+        {"nodeClassNames": ["a", "b"], "modes": ["Simultaneous"], "nodesPerClass": 9},
         "spec.clients",
         "more than 16 clients would measure at the same time: name fewer classes",
     ),
@@ -333,7 +333,7 @@ ROWS = (
     Row(CLASSES, TOLERATIONS, [{"key": "edge", "value": "a b"}], f"{TOLERATIONS}[].value", NO_LABEL_VALUE),
     Row(CLASSES, "spec.accessNetwork", "5g/sa", "spec.accessNetwork", NO_WORD),
     Row(CLASSES, "spec.storage", " ", "spec.storage", NO_WORD),
-    Row(ADVICE, "spec.clientClass", "User", "spec.clientClass", NO_CLASS),
+    Row(ADVICE, "spec.clientClassName", "User", "spec.clientClassName", NO_CLASS),
     Row(ADVICE, WORKLOAD, {}, WORKLOAD, "names no level: set fileSizes, as in [{size: 512Mi}]"),
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "payloadSize": "1Ki"}, WORKLOAD, MIXED),
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "delivery": "AtMostOnce"}, WORKLOAD, MIXED),

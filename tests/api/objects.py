@@ -14,7 +14,7 @@ from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
 
-_PLACEMENT: Json = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
+_PLACEMENT: Json = {"servers": {"nodeClassNames": ["cloud"]}, "clients": {"nodeClassNames": ["user"]}}
 _NODE: Json = {"nodeClass": "cloud", "node": "cloud-1"}
 SPECS: dict[type[Resource], Json] = {
     NodeClass: {"nodeSelector": {"matchLabels": {"hw": "cloud"}}},
@@ -31,7 +31,7 @@ SPECS: dict[type[Resource], Json] = {
         "trials": 10,
     },
     BenchmarkRecord: {"benchmark": {"kind": "NetworkBenchmark", "name": "networks"}, "run": 1, "case": 1},
-    PlacementAdvice: {"clientClass": "user"},
+    PlacementAdvice: {"clientClassName": "user"},
 }
 
 
@@ -42,7 +42,7 @@ def smallest(model: type[Resource], name: str) -> Json:
 
 
 def changed(body: Json, path: str, value: Any) -> Json:
-    """Returns a copy with another value at a path such as spec.servers.nodeClasses. None removes the field."""
+    """Returns a copy with another value at a path such as spec.servers.nodeClassNames. None removes the field."""
     body = copy.deepcopy(body)
     *parents, last = path.split(".")
     place = body

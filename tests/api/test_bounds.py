@@ -13,9 +13,9 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark as Files
 
 pytestmark = pytest.mark.apiserver
 
-CLASSES, CLIENTS = "spec.servers.nodeClasses", "spec.clients.nodeClasses"
+CLASSES, CLIENTS = "spec.servers.nodeClassNames", "spec.clients.nodeClassNames"
 NINE = [f"class-{number}" for number in range(9)]
-CLAIM = "spec.storage.persistentVolumeClaim.storageClassName"
+CLAIM = "spec.storage.volumeClaimTemplate.storageClassName"
 
 BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, CLASSES, [], "should have at least 1 items"),
@@ -30,8 +30,8 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.colocation", "Sometimes", 'supported values: "Forbidden", "Allowed", "Required"'),
     (Files, "spec.repetitions", 0, "should be greater than or equal to 1"),
     (Files, "spec.repetitions", 31, "should be less than or equal to 30"),
-    (Files, "spec.warmup", -1, "should be greater than or equal to 0"),
-    (Files, "spec.warmup", 6, "should be less than or equal to 5"),
+    (Files, "spec.warmupTrials", -1, "should be greater than or equal to 0"),
+    (Files, "spec.warmupTrials", 6, "should be less than or equal to 5"),
     (Files, "spec.order.type", "Alphabetical", 'supported values: "Sequential", "Random"'),
     (Files, "spec.order.seed", -1, "should be greater than or equal to 0"),
     (Files, "spec.order.seed", 2**31, "should be less than or equal to 2"),
@@ -41,15 +41,15 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.timeouts.serverReadySeconds", 86401, "should be less than or equal to 86400"),
     (Files, "spec.timeouts.trialSeconds", 0, "should be greater than or equal to 1"),
     (Files, "spec.timeouts.trialSeconds", 86401, "should be less than or equal to 86400"),
-    (Files, "spec.runPolicy.history", 0, "should be greater than or equal to 1"),
-    (Files, "spec.runPolicy.history", 51, "should be less than or equal to 50"),
+    (Files, "spec.runPolicy.historyLimit", 0, "should be greater than or equal to 1"),
+    (Files, "spec.runPolicy.historyLimit", 51, "should be less than or equal to 50"),
     (Files, "spec.runPolicy.rerun", "r" * 64, "may not be more than 63"),
     (Files, "spec.runPolicy.refine.withinPercent", 0, "should be greater than or equal to 1"),
     (Files, "spec.runPolicy.refine.withinPercent", 1001, "should be less than or equal to 1000"),
-    (Files, "spec.runPolicy.refine.maximumCases", 1, "should be greater than or equal to 2"),
-    (Files, "spec.runPolicy.refine.maximumCases", 129, "should be less than or equal to 128"),
-    (Files, "spec.runPolicy.ttlSeconds", 599, "should be greater than or equal to 600"),
-    (Files, "spec.runPolicy.ttlSeconds", 31536001, "should be less than or equal to 31536000"),
+    (Files, "spec.runPolicy.refine.maxCases", 1, "should be greater than or equal to 2"),
+    (Files, "spec.runPolicy.refine.maxCases", 129, "should be less than or equal to 128"),
+    (Files, "spec.runPolicy.ttlSecondsAfterFinished", 599, "should be greater than or equal to 600"),
+    (Files, "spec.runPolicy.ttlSecondsAfterFinished", 31536001, "should be less than or equal to 31536000"),
     (Files, "spec.fileSizes", [], "should have at least 1 items"),
     (Files, "spec.fileSizes", [f"{number}Mi" for number in range(1, 34)], "must have at most 30 items"),
     (Files, "spec.fileSizes", ["1" * 19], "may not be more than 18"),
@@ -60,7 +60,7 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.concurrency", [0], "should be greater than or equal to 1"),
     (Files, "spec.concurrency", [65], "should be less than or equal to 64"),
     (Files, "spec.concurrency", [2, 2], "Duplicate value"),
-    (Files, "spec.cacheState", ["Hot"], 'supported values: "Natural", "Warm", "Cold"'),
+    (Files, "spec.cacheState", ["Hot"], 'supported values: "Unchanged", "Warm", "Cold"'),
     (Files, "spec.cacheState", ["Cold", "Cold"], "Duplicate value"),
     (Files, "spec.tls", ["TLSv1.1"], 'supported values: "None", "TLSv1.2", "TLSv1.3"'),
     (Files, "spec.tls", ["None", "None"], "Duplicate value"),
@@ -71,8 +71,8 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
     (Files, "spec.retry.attempts", 1001, "should be less than or equal to 1000"),
     (Files, "spec.retry.waitMilliseconds", -1, "should be greater than or equal to 0"),
     (Files, "spec.retry.waitMilliseconds", 600001, "should be less than or equal to 600000"),
-    (Files, "spec.retry.waitMaximumMilliseconds", 0, "should be greater than or equal to 1"),
-    (Files, "spec.retry.waitMaximumMilliseconds", 600001, "should be less than or equal to 600000"),
+    (Files, "spec.retry.maxWaitMilliseconds", 0, "should be greater than or equal to 1"),
+    (Files, "spec.retry.maxWaitMilliseconds", 600001, "should be less than or equal to 600000"),
     (Files, "spec.storage.hostPath.path", "/var/lib/tierbench/" + "p" * 237, "may not be more than 255"),
     (Files, CLAIM, "", "should be at least 1 chars long"),
     (Files, CLAIM, "c" * 254, "may not be more than 253"),
@@ -88,9 +88,9 @@ BOUNDS: list[tuple[type[Resource], str, Any, str]] = [
 REQUIRED: list[tuple[type[Resource], str]] = [
     (Files, "spec"),
     (Files, "spec.servers"),
-    (Files, "spec.servers.nodeClasses"),
+    (Files, "spec.servers.nodeClassNames"),
     (Files, "spec.clients"),
-    (Files, "spec.clients.nodeClasses"),
+    (Files, "spec.clients.nodeClassNames"),
     (Files, "spec.fileSizes"),
     (NodeClass, "spec.nodeSelector"),
     (BenchmarkResult, "spec.benchmark"),

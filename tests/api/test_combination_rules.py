@@ -30,9 +30,9 @@ def test_refinement_requires_two_sizes_and_two_classes(
     server: ApiServer, name: str, model: type[Resource], sizes: str
 ) -> None:
     body = changed(changed(smallest(model, name), sizes, ["1Ki", "1Mi"]), REFINE, {})
-    body = changed(body, "spec.servers.nodeClasses", ["cloud", "edge"])
+    body = changed(body, "spec.servers.nodeClassNames", ["cloud", "edge"])
     create(server, model, changed(body, "metadata.name", f"{name}-good"))
-    for lacking in ((sizes, ["1Mi"]), ("spec.servers.nodeClasses", ["cloud"])):
+    for lacking in ((sizes, ["1Mi"]), ("spec.servers.nodeClassNames", ["cloud"])):
         with pytest.raises(RefusedError, match=BETWEEN_SIZES):
             create(server, model, changed(body, *lacking))
 
@@ -49,9 +49,9 @@ def test_external_server_serves_one_client_at_a_time(server: ApiServer, name: st
     body = changed(smallest(NETWORKS, name), "spec.servers", {"external": OUTSIDE})
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
     with pytest.raises(
-        RefusedError, match=r"an external server serves one client at a time: remove AllAtOnce from clients\.together"
+        RefusedError, match=r"an external server serves one client at a time: remove Simultaneous from clients\.modes"
     ):
-        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
+        create(server, NETWORKS, changed(body, "spec.clients.modes", ["Alone", "Simultaneous"]))
 
 
 def test_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:
@@ -78,10 +78,10 @@ def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict
 
 
 def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer, name: str) -> None:
-    body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "by": "Client"})
-    with pytest.raises(RefusedError, match=r"write clients\.together: \[AllAtOnce\], or remove trim\.by"):
+    body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "scope": "Client"})
+    with pytest.raises(RefusedError, match=r"write clients\.modes: \[Simultaneous\], or remove trim\.scope"):
         create(server, NETWORKS, body)
-    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
+    create(server, NETWORKS, changed(body, "spec.clients.modes", ["Simultaneous"]))
 
 
 def test_pacing_waits_only_for_messages_that_arrive(server: ApiServer, name: str) -> None:
@@ -124,6 +124,6 @@ def test_strimzi_supports_neither_host_network_nor_certificates_of_nodes(server:
 @pytest.mark.parametrize("lacking", ["storageClassName", "size"])
 def test_volume_requires_a_storage_class_and_a_size(server: ApiServer, name: str, lacking: str) -> None:
     half = {key: value for key, value in claim().items() if key != lacking}
-    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi(persistentVolumeClaim=half))
-    with pytest.raises(RefusedError, match=rf"persistentVolumeClaim\.{lacking}: Required value"):
+    body = changed(smallest(BROKERS, name), "spec.brokers", strimzi(volumeClaimTemplate=half))
+    with pytest.raises(RefusedError, match=rf"volumeClaimTemplate\.{lacking}: Required value"):
         create(server, BROKERS, body)

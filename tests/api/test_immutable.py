@@ -16,11 +16,11 @@ from tierbench.kinds.registry import BENCHMARKS
 pytestmark = pytest.mark.apiserver
 
 OTHER_VALUES: dict[str, Any] = {
-    "servers": {"nodeClasses": ["cloud", "jetson-nano"]},
-    "clients": {"nodeClasses": ["other"]},
+    "servers": {"nodeClassNames": ["cloud", "jetson-nano"]},
+    "clients": {"nodeClassNames": ["other"]},
     "colocation": "Allowed",
     "repetitions": 11,
-    "warmup": 1,
+    "warmupTrials": 1,
     "order": {"type": "Random", "seed": 4},
     "timeouts": {"schedulingSeconds": 61},
     "fileSizes": ["1Mi", "2Mi"],
@@ -37,14 +37,14 @@ OTHER_VALUES: dict[str, Any] = {
     "encryption": ["AES128GCM"],
     "compression": ["Gzip"],
     "pairs": [2],
-    "kafka": {"partitions": [2]},
+    "kafkaClients": {"partitions": [2]},
     "pacing": {"asFastAsPossible": {}},
-    "window": 16,
+    "maxInFlight": 16,
     "load": {"durationSeconds": 5},
     "patienceMilliseconds": 500,
     "readySeconds": 5,
     "protocols": ["UDP"],
-    "directions": ["Both"],
+    "directions": ["Bidirectional"],
     "streams": [2],
     "durationSeconds": 5,
     "ping": {"count": 3},
@@ -61,7 +61,7 @@ FIELDS = [
     for model in BENCHMARKS.values()
     for field in object_schema(model)["properties"]["spec"]["properties"]
 ]
-SEALED = "a result that is Measured or Failed cannot be changed: delete it, or start a new run"
+SEALED = "a result that is Complete or Failed cannot be changed: delete it, or start a new run"
 
 
 def update(server: ApiServer, model: type[Resource], body: Json, subresource: str = "") -> Json:
@@ -80,7 +80,7 @@ def test_field_of_a_benchmark_cannot_change(server: ApiServer, name: str, model:
 @pytest.mark.parametrize("model", BENCHMARKS.values())
 def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
-    policy = {"suspend": True, "rerun": "again", "history": 2, "ttlSeconds": 600}
+    policy = {"suspend": True, "rerun": "again", "historyLimit": 2, "ttlSecondsAfterFinished": 600}
     updated = update(server, model, changed(created, "spec.runPolicy", policy))
     assert updated["spec"]["runPolicy"] == policy | {"tolerancePercent": 5, "constraints": {}}
     assert updated["metadata"]["generation"] == 2
@@ -104,7 +104,7 @@ def test_spec_of_a_result_cannot_change(server: ApiServer, name: str) -> None:
         update(server, BenchmarkResult, changed(created, "spec.trials", 11))
 
 
-@pytest.mark.parametrize("phase", ["Measured", "Failed"])
+@pytest.mark.parametrize("phase", ["Complete", "Failed"])
 def test_sealed_result_cannot_change(server: ApiServer, name: str, phase: str) -> None:
     created = create(server, BenchmarkResult, smallest(BenchmarkResult, name))
     running = update(server, BenchmarkResult, created | {"status": {"phase": "Running"}}, "/status")

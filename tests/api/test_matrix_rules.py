@@ -24,7 +24,7 @@ pytestmark = pytest.mark.apiserver
 def test_file_transfers_have_at_most_1000_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])
-    body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
+    body = changed(body, "spec.cacheState", ["Unchanged", "Warm", "Cold"])
     create(server, FILES, changed(body, "spec.servers.nodesPerClass", 2))
     with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed: remove levels"):
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
@@ -33,7 +33,7 @@ def test_file_transfers_have_at_most_1000_cases(server: ApiServer, name: str) ->
 def test_each_image_of_a_server_multiplies_the_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])
-    body = changed(body, "spec.cacheState", ["Natural", "Warm", "Cold"])
+    body = changed(body, "spec.cacheState", ["Unchanged", "Warm", "Cold"])
     create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6"]))
     with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed"):
         create(server, FILES, changed(body, "spec.servers.images", ["default", "1.19.6", "debian"]))
@@ -67,7 +67,7 @@ def test_each_of_the_users_messages_multiplies_the_cases(server: ApiServer, name
 
 def test_factors_of_kafka_multiply_only_the_cases_of_kafka(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 110)))
-    body = changed(body, "spec.kafka", {"codecs": ["None", "Lz4", "Zstd"], "partitions": list(range(1, 9))})
+    body = changed(body, "spec.kafkaClients", {"codecs": ["None", "Lz4", "Zstd"], "partitions": list(range(1, 9))})
     create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4]))
     body = changed(body, "spec.brokers", [*kafka(), {"name": "mosquitto", "mosquitto": {}}])
     create(server, BROKERS, changed(changed(body, "spec.pairs", [1, 2, 3, 4]), "metadata.name", f"{name}-both"))
@@ -77,8 +77,8 @@ def test_factors_of_kafka_multiply_only_the_cases_of_kafka(server: ApiServer, na
 
 def test_networks_have_at_most_1000_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
-    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
-    body = changed(body, "spec.servers.nodeClasses", ["a", "b", "c"])
+    body = changed(body, "spec.directions", ["Upload", "Download", "Bidirectional"])
+    body = changed(body, "spec.servers.nodeClassNames", ["a", "b", "c"])
     create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 13))
     with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed: remove levels"):
         create(server, NETWORKS, changed(body, "spec.servers.nodesPerClass", 14))
@@ -86,7 +86,7 @@ def test_networks_have_at_most_1000_cases(server: ApiServer, name: str) -> None:
 
 def test_congestion_control_and_an_external_server_add_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
-    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.directions", ["Upload", "Download", "Bidirectional"])
     body = changed(body, "spec.tcp", {"congestionControl": [f"a{number}" for number in range(8)]})
     body = changed(body, "spec.servers.nodesPerClass", 5)
     create(server, NETWORKS, changed(body, "metadata.name", f"{name}-good"))
@@ -96,25 +96,25 @@ def test_congestion_control_and_an_external_server_add_cases(server: ApiServer, 
 
 def test_clients_alone_and_all_at_once_are_separate_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
-    body = changed(body, "spec.directions", ["Upload", "Download", "Both"])
+    body = changed(body, "spec.directions", ["Upload", "Download", "Bidirectional"])
     body = changed(body, "spec.servers.nodesPerClass", 3)
     body = changed(body, "spec.clients.nodesPerClass", 16)
-    create(server, NETWORKS, changed(body, "spec.clients.together", ["AllAtOnce"]))
+    create(server, NETWORKS, changed(body, "spec.clients.modes", ["Simultaneous"]))
     with pytest.raises(RefusedError, match="the matrix has 1224 cases, at most 1000 are allowed"):
-        create(server, NETWORKS, changed(body, "spec.clients.together", ["Alone", "AllAtOnce"]))
+        create(server, NETWORKS, changed(body, "spec.clients.modes", ["Alone", "Simultaneous"]))
 
 
 @pytest.mark.parametrize(
     ("model", "good", "bad"),
     [
-        (FILES, {"nodeClasses": ["x", "y"]}, {"nodeClasses": ["x", "y", "z"]}),
-        (BROKERS, {"nodeClasses": ["x"], "subscribers": {"nodeClass": "y"}}, {"nodeClasses": ["x"], "pods": 3}),
+        (FILES, {"nodeClassNames": ["x", "y"]}, {"nodeClassNames": ["x", "y", "z"]}),
+        (BROKERS, {"nodeClassNames": ["x"], "subscribers": {"nodeClass": "y"}}, {"nodeClassNames": ["x"], "pods": 3}),
     ],
 )
 def test_preflight_measures_at_most_64_pairs_of_nodes(
     server: ApiServer, name: str, model: type[Resource], good: Json, bad: Json
 ) -> None:
-    body = changed(smallest(model, name), "spec.servers", {"nodeClasses": ["a", "b"], "nodesPerClass": 16})
+    body = changed(smallest(model, name), "spec.servers", {"nodeClassNames": ["a", "b"], "nodesPerClass": 16})
     body = changed(body, "spec.preflight", {})
     if model is BROKERS:
         body = changed(body, "spec.pairs", [4])

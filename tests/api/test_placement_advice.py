@@ -16,7 +16,7 @@ ACCEPTED: list[dict[str, Any]] = [
         "workload": {"payloadSize": "1Ki", "delivery": "AtLeastOnce"},
         "objective": {"type": "Percentile", "percentile": "P99"},
     },
-    {"workload": {"levels": {"tls": "TLSv1.3"}}, "constraints": {"maximumRetries": 0, "architectures": ["arm64"]}},
+    {"workload": {"levels": {"tls": "TLSv1.3"}}, "constraints": {"maxRetries": 0, "architectures": ["arm64"]}},
     {"choose": ["broker", "tls", "nodeClass"], "workload": {"delivery": "AtLeastOnce"}},
     {"benchmarks": {"names": ["files"], "matchLabels": {"site": "a"}}, "objective": {"type": "Retries"}},
 ]
@@ -27,8 +27,8 @@ def test_a_question_is_accepted_and_can_change(server: ApiServer, name: str, spe
     body = smallest(PlacementAdvice, name)
     created = create(server, PlacementAdvice, {**body, "spec": {**body["spec"], **spec}})
     path = f"{item(PlacementAdvice, name)}?fieldValidation=Strict"
-    updated = server.request("PUT", path, changed(created, "spec.clientClass", "other"))
-    assert (updated["spec"]["clientClass"], updated["metadata"]["generation"]) == ("other", 2)
+    updated = server.request("PUT", path, changed(created, "spec.clientClassName", "other"))
+    assert (updated["spec"]["clientClassName"], updated["metadata"]["generation"]) == ("other", 2)
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,12 @@ pytestmark = pytest.mark.apiserver
 LEVELS = ("restricted", "baseline")
 TLS = ["None", "TLSv1.3"]
 BROKERS = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
-CLAIM = {"persistentVolumeClaim": {"storageClassName": "fast"}}
+CLAIM = {"volumeClaimTemplate": {"storageClassName": "fast"}}
 ADMITTED: dict[str, Benchmark] = {
     "files": benchmark(storage={"emptyDir": {}}, tls=TLS, preflight={}),
     "files-on-a-claim": benchmark(storage=CLAIM, access="ClusterIP"),
     "brokers": broker_benchmark(brokers=BROKERS, tls=TLS),
-    "paho": broker_benchmark(clients={"nodeClasses": ["user"], "engine": "Paho"}),
+    "paho": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "Paho"}),
     "network": network_benchmark(),
 }
 REFUSED: dict[str, tuple[Benchmark, str]] = {

@@ -171,7 +171,7 @@ def test_the_policy_bounds_metadata(server: ApiServer, metadata: Json, refused: 
 
 
 def test_the_policy_bounds_the_metadata_of_all_kinds_that_tenants_write(server: ApiServer) -> None:
-    advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "spec": {"clientClass": "user"}}
+    advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "spec": {"clientClassName": "user"}}
     node_class = {"apiVersion": API_VERSION, "kind": "NodeClass", "spec": {"nodeSelector": {"matchLabels": {"a": "b"}}}}
     paths = ((f"{BENCHMARKS_PATH}/placementadvices", advice), (f"/apis/{API_VERSION}/nodeclasses", node_class))
     for path, body in paths:

@@ -24,7 +24,7 @@ RULES_WITH_OWN_TESTS = {
     (BrokerBenchmark, "spec", "pacing.closedLoop waits for messages to return"),
     (BrokerBenchmark, "spec", "pacing.acknowledged waits for acknowledgements"),
     (BrokerBenchmark, "spec.clients.subscribers", "set exactly one of nodeClass and none"),
-    (NetworkBenchmark, "spec", "trim.by: Client needs clients that measure at the same time"),
+    (NetworkBenchmark, "spec", "trim.scope: Client needs clients that measure at the same time"),
     (BrokerBenchmark, "spec", "clients.engine: Paho only supports MQTT"),
     (BrokerBenchmark, "spec", "Strimzi does not support access: HostNetwork"),
     (BrokerBenchmark, "spec", "Strimzi's certificates do not contain nodes"),
@@ -37,7 +37,7 @@ RULES_WITH_OWN_TESTS = {
     (NetworkBenchmark, "spec", "an external server serves one client at a time"),
     (NetworkBenchmark, "spec", "tcp cannot be changed once created"),
     (NetworkBenchmark, "spec", "udp cannot be changed once created"),
-    (BenchmarkResult, "", "a result that is Measured or Failed cannot be changed"),
+    (BenchmarkResult, "", "a result that is Complete or Failed cannot be changed"),
     (BenchmarkResult, "spec", "the spec of a result cannot be changed"),
 }
 

@@ -71,7 +71,7 @@ TRIAL = ResultTrial(
         tcp_retransmits=1,
         tcp_segments_sent=2,
         round_trip_nanoseconds=3,
-        round_trip_maximum_nanoseconds=4,
+        round_trip_max_nanoseconds=4,
     ),
     transfer=Transfer(bytes=2**40, downloads=1, retries=1, retry_causes=RetryCauses(stalled=1), digest_verified=True),
 )
@@ -88,8 +88,8 @@ BENCHMARK_STATUS = BenchmarkStatus(
     phase=Phase.RUNNING,
     progress="12/28",
     remaining_seconds=90,
-    cases=CaseCounts(total=28, ended=12, failed=1, invalid=2),
-    current=CurrentCase(name="1Mi on cloud", result="files-r1-c013", trials=3, of=10),
+    cases=CaseCounts(total=28, finished=12, failed=1, invalid=2),
+    current=CurrentCase(name="1Mi on cloud", result="files-r1-c013", finished_trials=3, total_trials=10),
     run=RunStatus(
         number=1,
         rerun="again",
@@ -116,7 +116,7 @@ STATUSES: dict[type[Resource], Any] = {
     BrokerBenchmark: BENCHMARK_STATUS,
     NetworkBenchmark: BENCHMARK_STATUS,
     BenchmarkResult: ResultStatus(
-        phase=ResultPhase.MEASURED,
+        phase=ResultPhase.COMPLETE,
         reason="So",
         message="So.",
         completion_time=NOW,
@@ -190,8 +190,8 @@ STATUSES: dict[type[Resource], Any] = {
             )
         ),
         caveats=(Note(reason="OneNode", message="Machines are compared."),),
-        next=(Note(reason="MoreNodes", message="Measure another node."),),
-        conditions=(CONDITION.model_copy(update={"type": "Answered", "reason": "ShownBetter"}),),
+        recommendations=(Note(reason="MoreNodes", message="Measure another node."),),
+        conditions=(CONDITION.model_copy(update={"type": "BestFound", "reason": "ShownBetter"}),),
     ),
 }
 BENCHMARK_CELLS: Json = {
@@ -315,7 +315,7 @@ def test_status_of_the_model_is_stored_unchanged_and_shown_in_columns(
                 "expectedLoss": "0.5%",
                 "confidence": "Moderate",
                 "answer": "x" * 1024,
-                "conditions": [CONDITION.to_json() | {"type": "Answered", "reason": "PerhapsWithinMargin"}],
+                "conditions": [CONDITION.to_json() | {"type": "BestFound", "reason": "PerhapsWithinMargin"}],
             },
         ),
     ],
@@ -377,11 +377,11 @@ def test_two_managers_conflict_only_on_the_same_field(server: ApiServer, name: s
 def test_conditions_of_two_managers_merge_by_type(server: ApiServer, name: str) -> None:
     model = FileTransferBenchmark
     create(server, model, smallest(model, name))
-    for kind, reason in (("Complete", "Running"), ("Regressed", "Slower"), ("Complete", "Measured")):
+    for kind, reason in (("Complete", "Running"), ("Regressed", "Slower"), ("Complete", "Complete")):
         condition = CONDITION.model_copy(update={"type": kind, "reason": reason}).to_json()
         merged = apply(server, model, with_status(model, name, {"conditions": [condition]}), kind, "/status")
     conditions = [(condition["type"], condition["reason"]) for condition in merged["status"]["conditions"]]
-    assert sorted(conditions) == [("Complete", "Measured"), ("Regressed", "Slower")]
+    assert sorted(conditions) == [("Complete", "Complete"), ("Regressed", "Slower")]
 
 
 def test_status_of_an_old_version_conflicts(server: ApiServer, name: str) -> None:

@@ -46,7 +46,7 @@ def apply_status(server: ApiServer, path: str, body: Json, status: Json) -> None
 def add_ended_runs(server: ApiServer, namespace: str) -> None:
     """Adds a benchmark that has ended two runs, each with a result of more than 10 kB, and that asks for a third."""
     body = changed(smallest(Files, "files"), "spec.runPolicy", {"rerun": "again"})
-    body["spec"] |= {"servers": {"nodeClasses": ["stored-server"]}, "clients": {"nodeClasses": ["stored-client"]}}
+    body["spec"] |= {"servers": {"nodeClassNames": ["stored-server"]}, "clients": {"nodeClassNames": ["stored-client"]}}
     server.request("POST", collection(Files, namespace), body)
     run = {"number": len(RUNS), "startTime": TIME.format(1), "completionTime": TIME.format(2)}
     path = item(Files, "files", namespace)

@@ -229,7 +229,7 @@ def test_a_version_with_an_equal_schema_needs_no_webhook(server: ApiServer, late
         f"/apis/{LATER}/{version}/namespaces/default/benchmarkresults" for version in ("v1alpha1", "v1beta1")
     )
     wait_for(lambda: is_there(server, before), "v1alpha1")
-    status = {"phase": "Measured", "counts": {"completed": 10}, "storedBytes": 7}
+    status = {"phase": "Complete", "counts": {"completed": 10}, "storedBytes": 7}
     body = server.request("POST", before, smallest(BenchmarkResult, "measured") | {"apiVersion": f"{LATER}/v1alpha1"})
     server.request("PUT", f"{before}/measured/status", {**body, "status": status})
     old = served(server.request("GET", later)) | {"storage": False, "deprecated": True}

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.apiserver
 
 ALL = {"allNamespaces": True}
 FIRST = {"watchNamespaces": ["team-a"]}
-SECOND = {"watchNamespaces": ["team-b"], "crds": {"install": False}}
+SECOND = {"watchNamespaces": ["team-b"], "crds": {"enabled": False}}
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
@@ -144,7 +144,7 @@ def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: H
     old = tmp_path / "tierbench"
     (old / "templates").mkdir(parents=True)
     (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
-    (old / "values.yaml").write_text(yaml.dump({"operator": {"priorityClassName": ""}, "crds": {"install": True}}))
+    (old / "values.yaml").write_text(yaml.dump({"operator": {"priorityClassName": ""}, "crds": {"enabled": True}}))
     kept = {"operator": {"priorityClassName": "kept"}}
     cluster_helm.run("install", "one", old, "--namespace=bench", values=kept)
     with pytest.raises(HelmError, match="upgrade with --reset-then-reuse-values in place of --reuse-values"):
@@ -172,9 +172,9 @@ def test_image_of_an_older_chart_is_refused_with_what_to_write(cluster_helm: Hel
 def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: Helm) -> None:
     cluster_helm.install("one", "bench", FIRST)
     with pytest.raises(HelmError, match="release bench:one-tierbench runs benchmarks in team-a, and this one would"):
-        cluster_helm.install("two", "bench", ALL | {"crds": {"install": False}})
+        cluster_helm.install("two", "bench", ALL | {"crds": {"enabled": False}})
     with pytest.raises(HelmError, match="another release runs the benchmarks of namespace team-a already"):
-        cluster_helm.install("two", "bench", {"watchNamespaces": ["team-b", "team-a"], "crds": {"install": False}})
+        cluster_helm.install("two", "bench", {"watchNamespaces": ["team-b", "team-a"], "crds": {"enabled": False}})
     cluster_helm.upgrade("one", "bench", ALL)
     with pytest.raises(HelmError, match="runs benchmarks in all namespaces, and this one would in team-b"):
         cluster_helm.install("two", "bench", SECOND)

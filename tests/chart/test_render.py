@@ -16,7 +16,7 @@ from tierbench.kinds.registry import BENCHMARKS
 
 DIGEST = f"sha256:{'5' * 64}"
 CLUSTER_WIDE: Json = {"allNamespaces": True}
-NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"install": False}}
+NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"enabled": False}}
 FULL: Json = {
     "allNamespaces": True,
     "fullnameOverride": "bench-operator",
@@ -42,14 +42,14 @@ FULL: Json = {
         "alternatives": {"1.19.6": "docker.io/library/nginx:1.19.6", "debian": "registry.example/nginx:12"},
     },
     "imagePullSecrets": [{"name": "pull-a"}, {"name": "pull-b"}],
-    "policy": {"hostPaths": ["/mnt/ssd"], "nodeClasses": {"*": [], "team-a": ["cloud"]}},
+    "policy": {"hostPaths": ["/mnt/ssd"], "nodeClassNames": {"*": [], "team-a": ["cloud"]}},
     "logLevel": "debug",
     "limits": {"cases": 50, "leaseSeconds": 86400, "storedBytes": "1Gi", "freeDisk": "5Gi"},
     "logFormat": "json",
     "writers": {"extra": ["system:serviceaccount:velero:velero"]},
     "crds": {"keep": False},
     "leases": {"namespace": "shared-leases"},
-    "metrics": {"annotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
+    "metrics": {"scrapeAnnotations": True, "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}}},
     "global": {
         "imageRegistry": "mirror.example:5000/hub",
         "imagePullSecrets": [{"name": "pull-global"}, {"name": "pull-a"}],
@@ -98,7 +98,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"metrics": {"serviceMonitor": {"interval": "soon"}}}, "does not match pattern"),
     ({"networkPolicies": {"apiServerPorts": []}}, "minItems: got 0, want 1"),
     ({"networkPolicies": {"scrapers": {"namespaceSelector": {}}}}, "got object, want array"),
-    ({"crds": {"install": "yes"}}, "got string, want boolean"),
+    ({"crds": {"enabled": "yes"}}, "got string, want boolean"),
     ({"policy": {"hostPath": []}}, "additional properties 'hostPath' not allowed"),
     ({"policy": {"hostPaths": ["/"]}}, "does not match pattern"),
     ({"policy": {"hostPaths": ["/srv/../etc"]}}, "does not match pattern"),
@@ -106,12 +106,12 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"policy": {"access": ["Host"]}}, "value must be one of 'PodIP', 'ClusterIP', 'NodePort', 'HostNetwork'"),
     ({"policy": {"refusedNetworks": ["127.0.0.1"]}}, "does not match pattern"),
     ({"policy": {"allowedNames": ["*"]}}, "does not match pattern"),
-    ({"policy": {"nodeClasses": {"Team": []}}}, "does not match pattern"),
-    ({"operator": {"replicas": 0}}, "minimum: got 0, want 1"),
-    ({"operator": {"user": 0}}, "minimum: got 0, want 1"),
-    ({"workloads": {"user": "root"}}, "got string, want integer"),
+    ({"policy": {"nodeClassNames": {"Team": []}}}, "does not match pattern"),
+    ({"operator": {"replicaCount": 0}}, "minimum: got 0, want 1"),
+    ({"operator": {"runAsUser": 0}}, "minimum: got 0, want 1"),
+    ({"workloads": {"runAsUser": "root"}}, "got string, want integer"),
     (
-        {"allNamespaces": True, "operator": {"user": 1000}, "workloads": {"user": 1000}},
+        {"allNamespaces": True, "operator": {"runAsUser": 1000}, "workloads": {"runAsUser": 1000}},
         "write another number in one of them",
     ),
 ]
@@ -224,7 +224,9 @@ def test_the_test_of_a_release_is_restricted_too_and_asks_its_service(helm: Helm
 
 
 def test_users_are_those_of_the_values(helm: Helm) -> None:
-    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": 1000650000}, "workloads": {"user": 1000660000}})
+    objects = helm.template(
+        {**CLUSTER_WIDE, "operator": {"runAsUser": 1000650000}, "workloads": {"runAsUser": 1000660000}}
+    )
     (deployment,) = of_kind(objects, "Deployment")
     context = deployment["spec"]["template"]["spec"]["securityContext"]
     assert (context["runAsUser"], context["runAsGroup"]) == (1000650000, 1000650000)
@@ -232,7 +234,7 @@ def test_users_are_those_of_the_values(helm: Helm) -> None:
 
 
 def test_users_are_the_platforms_to_assign_where_none_are_named(helm: Helm) -> None:
-    objects = helm.template({**CLUSTER_WIDE, "operator": {"user": None}, "workloads": {"user": None}})
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"runAsUser": None}, "workloads": {"runAsUser": None}})
     (deployment,) = of_kind(objects, "Deployment")
     context = deployment["spec"]["template"]["spec"]["securityContext"]
     assert context == {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
@@ -259,7 +261,7 @@ def test_one_operator_at_a_time(helm: Helm, values: Json) -> None:
 
 
 def test_two_operators_are_spread_replaced_one_by_one_and_never_drained_at_once(helm: Helm) -> None:
-    objects = helm.template({**CLUSTER_WIDE, "operator": {"replicas": 2, "disruptionBudget": True}})
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"replicaCount": 2, "disruptionBudget": True}})
     (deployment,), (budget,) = of_kind(objects, "Deployment"), of_kind(objects, "PodDisruptionBudget")
     labels = deployment["spec"]["selector"]["matchLabels"]
     (spread,) = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
@@ -394,7 +396,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert Quotas.model_validate_json(full["TIERBENCH_LIMITS"]) == Quotas.model_validate(FULL["limits"])
     assert full["TIERBENCH_PRIORITY_CLASS"] == "low"
     policy = Policy.model_validate_json(full["TIERBENCH_POLICY"])
-    assert (policy.host_paths, policy.node_classes) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
+    assert (policy.host_paths, policy.node_class_names) == (("/mnt/ssd",), {"*": (), "team-a": ("cloud",)})
     assert full["TIERBENCH_LOG_FORMAT"] == "json"
     assert full["TIERBENCH_RELEASE"] == "bench/bench-operator"
     assert full["TIERBENCH_KAFKA_IMAGE"] == reference("kafka", "mirror.example:5000/hub")

@@ -42,7 +42,7 @@ def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
     """Two releases, a tenant with the roles of the chart in team-a, and users with more than they should have."""
     with releasing(helm, server) as found:
         found.install("one", "bench", {"watchNamespaces": ["team-a"]})
-        found.install("two", "bench", {"watchNamespaces": ["team-b"], "crds": {"install": False}})
+        found.install("two", "bench", {"watchNamespaces": ["team-b"], "crds": {"enabled": False}})
         made = [f"{RBAC}/clusterroles/careless", bind(server, "", "careless", "careless", "backup", COLLECTOR)]
         server.request("POST", f"{RBAC}/clusterroles", CARELESS)
         made += [bind(server, "namespaces/team-a/", role, "tenant") for role in ROLES]

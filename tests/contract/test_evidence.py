@@ -45,7 +45,7 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
     assert sum(status.counts.retry_causes.values()) == status.counts.retries
     assert status.counts.retry_causes["ServerError"] == 1
     assert status.counts.retry_causes["Truncated"] >= 1
-    assert status.phase is ResultPhase.MEASURED
+    assert status.phase is ResultPhase.COMPLETE
 
 
 def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> None:

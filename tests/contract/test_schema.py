@@ -14,7 +14,7 @@ from tierbench.results.client_output import parse_output
 SERVER = {
     "residentBeforePartsPerMillion": 1_000_000, "residentAfterPartsPerMillion": 999_000, "deviceReadBytes": 2**40,
     "ioWaitPartsPerMillion": 0, "ioPressurePartsPerMillion": 1, "cpuPartsPerMillion": 500_000, "tcpRetransmits": 3,
-    "tcpSegmentsSent": 9, "roundTripNanoseconds": 1000, "roundTripMaximumNanoseconds": 2000,
+    "tcpSegmentsSent": 9, "roundTripNanoseconds": 1000, "roundTripMaxNanoseconds": 2000,
 }  # fmt: skip
 TRIAL: dict[str, Any] = {
     "contract": 1, "record": "Trial", "trial": 3, "warmup": False, "outcome": "Failed",
@@ -23,7 +23,7 @@ TRIAL: dict[str, Any] = {
     "client": {"cpuNanoseconds": 1}, "server": SERVER,
     "transfer": {
         "bytes": 1, "downloads": 1, "retries": 3, "retryCauses": {"Stalled": 2, "Truncated": 1}, "errors": 1,
-        "dnsNanoseconds": 0, "connectNanoseconds": 1, "tlsNanoseconds": 0, "firstByteNanoseconds": 1,
+        "lookupNanoseconds": 0, "connectNanoseconds": 1, "tlsNanoseconds": 0, "firstByteNanoseconds": 1,
         "longestStallNanoseconds": 1, "digestVerified": True,
     },
     "distributions": {

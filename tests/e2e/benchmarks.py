@@ -24,8 +24,8 @@ def node_class(name: str, **labels: str) -> dict[str, Any]:
 def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
     """Returns a benchmark of one small file from the cloud-like node to the user's node, unless `spec` differs."""
     body = {
-        "servers": {"nodeClasses": ["cloud"]},
-        "clients": {"nodeClasses": ["user"]},
+        "servers": {"nodeClassNames": ["cloud"]},
+        "clients": {"nodeClassNames": ["user"]},
         "fileSizes": ["1Mi"],
         "storage": {"emptyDir": {}},
         "repetitions": 3,
@@ -39,8 +39,8 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
     """Returns a benchmark of Mosquitto on the cloud-like node with one pair on the user's node by default."""
     body = {
         "brokers": [{"name": "mosquitto", "mosquitto": {}}],
-        "servers": {"nodeClasses": ["cloud"]},
-        "clients": {"nodeClasses": ["user"]},
+        "servers": {"nodeClassNames": ["cloud"]},
+        "clients": {"nodeClassNames": ["user"]},
         "load": {"messagesPerPublisher": 50},
         "repetitions": 2,
         "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
@@ -56,8 +56,8 @@ def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
     Clients send a few echo requests before the load.
     """
     body = {
-        "servers": {"nodeClasses": ["cloud"]},
-        "clients": {"nodeClasses": ["user"]},
+        "servers": {"nodeClassNames": ["cloud"]},
+        "clients": {"nodeClassNames": ["user"]},
         "durationSeconds": 1,
         "ping": {"count": 5, "intervalMilliseconds": 10},
         "repetitions": 2,
@@ -164,7 +164,7 @@ def assert_every_trial_once(running: Running, trials: int = 3) -> None:
     assert results
     for result in results:
         status = result["status"]
-        assert status["phase"] == "Measured", status
+        assert status["phase"] == "Complete", status
         counted = [trial["trial"] for trial in status["trials"] if not trial.get("warmup")]
         assert counted == list(range(1, trials + 1)), (result["metadata"]["name"], counted)
         assert status["counts"]["completed"] == trials

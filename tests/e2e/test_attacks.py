@@ -19,9 +19,9 @@ def test_the_holder_of_nodes_is_hidden_from_other_namespaces(kubectl: Kubectl) -
         queued = wait_for(
             "the benchmark is queued", lambda: running.condition("Queued").get("status") == "True" and running.status
         )
-        visible = f"{queued} {kubectl('describe', 'ftb', 'files')}"
+        visible = f"{queued} {kubectl('describe', 'tbf', 'files')}"
         assert "confidential" not in visible
         assert other.namespace not in visible
     finally:
         other("delete", "namespace", other.namespace, "--wait=false")
-        other("delete", "ftb", "--all", "--wait")
+        other("delete", "tbf", "--all", "--wait")

@@ -42,7 +42,7 @@ def test_stopped_broker_with_a_volume_loses_nothing(kubectl: Kubectl, cluster: C
     running = measure(kubectl, brokers=[_persistent()], delivery=[delivery], **LONG)
     strike(running, cluster, lambda: end_broker(running, cluster, signal.SIGTERM))
     status = running.results[0]["status"]
-    assert status["phase"] == "Measured", status
+    assert status["phase"] == "Complete", status
     assert status["counts"]["messages"]["lost"] == 0, status["counts"]
     assert status["counts"]["messages"]["reconnects"] >= 2
     assert_nothing_left(running)
@@ -69,7 +69,7 @@ def test_killed_broker_without_a_volume_loses_messages(kubectl: Kubectl, cluster
 
 @pytest.mark.timing
 def test_trial_of_a_killed_client_pod_is_repeated(kubectl: Kubectl, cluster: Cluster) -> None:
-    pods: dict[str, Any] = {"clients": {"nodeClasses": ["user"], "pods": 2}, "pairs": [2]}
+    pods: dict[str, Any] = {"clients": {"nodeClassNames": ["user"], "pods": 2}, "pairs": [2]}
     running = measure(kubectl, **pods, **{**LONG, "load": {"messagesPerPublisher": 200}, "repetitions": 2})
     strike(running, cluster, lambda: kill_pod(running, cluster, "client"), trial=2)
     status = running.results[0]["status"]
@@ -132,7 +132,7 @@ def _refused(kubectl: Kubectl, external: dict[str, Any], **spec: Any) -> str:
 
 def _external(kubectl: Kubectl, name: str, external: dict[str, Any], **spec: Any) -> Running:
     """Returns a benchmark on a node that no other benchmark holds."""
-    brokers, clients = [{"name": "site", "external": external}], {"nodeClasses": ["jetson-nano"]}
+    brokers, clients = [{"name": "site", "external": external}], {"nodeClassNames": ["jetson-nano"]}
     return measure(
         kubectl, name, **{"brokers": brokers, "servers": None, "clients": clients, "readySeconds": 120, **spec}
     )

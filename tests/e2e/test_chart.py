@@ -80,7 +80,7 @@ def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kube
     """GitOps tools render the chart without `lookup`, and apply it repeatedly."""
     own = kubectl.inside(f"{kubectl.namespace}-operator")
     other = Release("gitops", own)
-    manifests = other.template("crds.install=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
+    manifests = other.template("crds.enabled=false", "leases.create=false", f"watchNamespaces={{{kubectl.namespace}}}")
     everywhere, elsewhere = kubectl.inside(""), kubectl.inside(f"{kubectl.namespace}-b")
     deployment = "deployment/gitops-tierbench"
 
@@ -107,7 +107,7 @@ def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kube
         running = Running(kubectl)
         running.wait_for_phase("Complete")
         assert_every_trial_once(running)
-        kubectl("delete", "ftb", "--all", "--wait")
+        kubectl("delete", "tbf", "--all", "--wait")
     finally:
         everywhere("delete", "-f", "-", "--ignore-not-found", "--wait", stdin=manifests)
         for space in (elsewhere, own):

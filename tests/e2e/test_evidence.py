@@ -20,7 +20,7 @@ def _samples(running: Running, state: str) -> list[dict[str, Any]]:
 def test_cold_and_warm_files_are_read_from_disk_and_cache(kubectl: Kubectl) -> None:
     size = 128 * 2**20
     kubectl.apply(
-        file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClasses": ["jetson-nano"]})
+        file_transfer(fileSizes=["128Mi"], cacheState=["Cold", "Warm"], servers={"nodeClassNames": ["jetson-nano"]})
     )
     running = Running(kubectl)
     running.wait_for_phase("Complete")
@@ -55,7 +55,7 @@ def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str) -> Non
 
 def test_files_on_a_claim(kubectl: Kubectl) -> None:
     """Downloads run at the same time after a preflight, with a user ID that the platform assigns."""
-    storage = {"persistentVolumeClaim": {"storageClassName": CLASS}}
+    storage = {"volumeClaimTemplate": {"storageClassName": CLASS}}
     kubectl.apply(file_transfer(storage=storage, concurrency=[1, 4], repetitions=1, preflight=SHORT_PREFLIGHT))
     running = Running(kubectl)
     assert running.wait_for_pod("server")["spec"]["securityContext"]["runAsUser"] == USERS["workloads"]
@@ -107,7 +107,7 @@ def test_every_result_has_its_network_and_whether_it_was_the_limit(kubectl: Kube
     for way in ("upload", "download"):
         assert network[way]["bitsPerSecond"] == pytest.approx(100e6 * 1448 / 1514, rel=0.05), network
     assert network["ping"]["received"] == 5
-    assert 0 < network["ping"]["minimumNanoseconds"] <= network["ping"]["p50Nanoseconds"] < 50_000_000
+    assert 0 < network["ping"]["minNanoseconds"] <= network["ping"]["p50Nanoseconds"] < 50_000_000
     assert "NetworkBound" not in [fact["reason"] for fact in small["status"]["facts"]]
     assert "NetworkBound" in [fact["reason"] for fact in large["status"]["facts"]]
     assert_nothing_left(running)

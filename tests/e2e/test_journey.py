@@ -12,21 +12,24 @@ def advised(kubectl: Kubectl, *reasons: str) -> dict[str, Any]:
 
     def answered() -> dict[str, Any] | None:
         status: dict[str, Any] = kubectl.get("placementadvice", "files").get("status", {})
-        found = [item["reason"] for item in status.get("conditions", []) if item["type"] == "Answered"]
+        found = [item["reason"] for item in status.get("conditions", []) if item["type"] == "BestFound"]
         return status if set(found) & set(reasons) else None
 
     return wait_for(f"the advice is answered: {' or '.join(reasons)}", answered, 30)
 
 
 def test_two_classes_are_measured_and_compared(kubectl: Kubectl, release: Release) -> None:
-    question = {"clientClass": "user", "workload": {"fileSizes": [{"size": "16Mi"}]}}
+    question = {"clientClassName": "user", "workload": {"fileSizes": [{"size": "16Mi"}]}}
     kubectl.apply(
         {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "files"}, "spec": question}
     )
     advised(kubectl, "NoResults")
     kubectl.apply(
         file_transfer(
-            servers={"nodeClasses": ["cloud", "jetson-nano"]}, fileSizes=["1Mi", "16Mi"], access="NodePort", warmup=1
+            servers={"nodeClassNames": ["cloud", "jetson-nano"]},
+            fileSizes=["1Mi", "16Mi"],
+            access="NodePort",
+            warmupTrials=1,
         )
     )
     running = Running(kubectl)

@@ -12,7 +12,7 @@ def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
             delivery=["ExactlyOnce"],
             tls=["TLSv1.3"],
             order={"passes": 1},
-            kafka={"codecs": ["Lz4"], "partitions": [2]},
+            kafkaClients={"codecs": ["Lz4"], "partitions": [2]},
         )
     )
     running = Running(kubectl, "brokers", "brokerbenchmark")

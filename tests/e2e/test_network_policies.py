@@ -101,5 +101,5 @@ def test_foreign_pods_reach_no_port_of_a_benchmark(
         wait_for("the operator", lambda: stranger.reaches(operator, OPERATOR))
 
     strike(running, cluster, check_ports, slow="cloud-1" if given is FILES else "")
-    assert {result["status"]["phase"] for result in running.results} == {"Measured"}
+    assert {result["status"]["phase"] for result in running.results} == {"Complete"}
     assert_nothing_left(running)

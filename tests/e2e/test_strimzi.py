@@ -130,7 +130,7 @@ def test_killed_broker_loses_no_acknowledged_message(
     """The broker's process is killed during a trial, and its volume is kept. The operator is killed during cleanup."""
     messages = {"messagesPerPublisher": 400 if BUILT_IN else 6000}
     load = {"pacing": {"messagesPerSecond": 100}, "load": messages, "repetitions": 1}
-    volume = {"persistentVolumeClaim": {"storageClassName": CLASS, "size": "1Gi"}} if BUILT_IN else {}
+    volume = {"volumeClaimTemplate": {"storageClassName": CLASS, "size": "1Gi"}} if BUILT_IN else {}
     brokers, milliseconds = [strimzi(**volume)], SECONDS * 500
     measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=milliseconds, **load)
 

@@ -50,10 +50,10 @@ def test_two_releases_in_two_namespaces_share_the_nodes(site: Site, kubectl: Kub
     elsewhere.create_namespace()
     site.release.install(f"watchNamespaces={{{kubectl.namespace}}}")
     try:
-        other.install("crds.install=false", f"watchNamespaces={{{elsewhere.namespace}}}")
+        other.install("crds.enabled=false", f"watchNamespaces={{{elsewhere.namespace}}}")
         _assert_second_waits(site, Running(kubectl), Running(elsewhere), "a benchmark of another namespace")
     finally:
-        elsewhere("delete", "ftb", "--all", "--wait")
+        elsewhere("delete", "tbf", "--all", "--wait")
         other.uninstall()
         site.release.install()
         for space in (elsewhere, other.kubectl):
@@ -64,7 +64,7 @@ def test_nodes_are_released_when_a_benchmark_is_gone_without_its_cleanup(site: S
     """Its author removes the finalizer. The garbage collector deletes its pods, and the operator its Leases."""
     first, second = Running(kubectl, "first"), Running(kubectl, "second")
     with site.holding_clients(first, file_transfer(first.name, fileSizes=["64Mi"], repetitions=5)):
-        kubectl("delete", "ftb", first.name, "--wait=false")
-        kubectl("patch", "ftb", first.name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
+        kubectl("delete", "tbf", first.name, "--wait=false")
+        kubectl("patch", "tbf", first.name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
     kubectl.apply(file_transfer(second.name, fileSizes=["1Mi"], repetitions=1))
     second.wait_for_phase("Complete")

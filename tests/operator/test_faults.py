@@ -52,7 +52,7 @@ def test_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment
 
 
 def delete(running: Running) -> None:
-    running.kubectl("delete", "ftb", "files", "--wait", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
+    running.kubectl("delete", "tbf", "files", "--wait", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
 
 
 @pytest.mark.timing
@@ -112,7 +112,7 @@ def test_server_node_without_power_fails_only_its_cases(site: Site, kubectl: Kub
     """The run ends before the node has power again."""
     running = Running(kubectl)
     body = file_transfer(
-        servers={"nodeClasses": ["jetson-nano", "cloud"]},
+        servers={"nodeClassNames": ["jetson-nano", "cloud"]},
         fileSizes=["256Mi"],
         timeouts={"schedulingSeconds": 15, "nodeNotReadySeconds": 10},
     )
@@ -120,6 +120,6 @@ def test_server_node_without_power_fails_only_its_cases(site: Site, kubectl: Kub
         site.strike(running, body, lambda: powerless.enter_context(site.without_power("jetson-1")))
         failed, measured = running.results
     assert (failed["spec"]["server"]["node"], failed["status"]["reason"]) == ("jetson-1", "NodeNotReady")
-    assert measured["status"]["phase"] == "Measured"
+    assert measured["status"]["phase"] == "Complete"
     assert running.condition("Complete")["reason"] == "SomeCasesFailed"
     assert_nothing_left(running)

@@ -74,5 +74,5 @@ def test_forged_objects_do_not_block_a_deletion(site: Site, kubectl: Kubectl, fo
     running = Running(kubectl)
     with site.holding_clients(running, file_transfer(fileSizes=["64Mi"], repetitions=5), trial=2):
         wait_for("a trial is stored", lambda: any(result.get("status", {}).get("trials") for result in running.results))
-        kubectl("delete", "ftb", "files", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
+        kubectl("delete", "tbf", "files", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
     wait_for("only the foreign objects are left", lambda: names(kubectl) == foreign_objects, 60)

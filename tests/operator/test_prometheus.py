@@ -79,13 +79,13 @@ def assert_panels_and_variables_have_data(prometheus: str, namespace: str) -> No
 
 
 def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) -> None:
-    both = {"nodeClasses": ["cloud", "jetson-nano"]}
-    policy = {"constraints": {"maximumRetries": 1000}}
+    both = {"nodeClassNames": ["cloud", "jetson-nano"]}
+    policy = {"constraints": {"maxRetries": 1000}}
     files = file_transfer(servers=both, fileSizes=["1Mi", "128Mi"], cacheState=["Cold"], tls=TLS, runPolicy=policy)
     networks = network(
-        clients={"nodeClasses": ["user", "jetson-nano"], "together": ["AllAtOnce"]},
+        clients={"nodeClassNames": ["user", "jetson-nano"], "modes": ["Simultaneous"]},
         protocols=["TCP", "UDP"],
-        directions=["Both"],
+        directions=["Bidirectional"],
         udp={"kilobitsPerSecond": 1000},
         repetitions=3,
         trim={"lowest": 1, "highest": 1},
@@ -132,5 +132,5 @@ def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) 
     # Rates of an idle operator are empty, so one benchmark keeps running.
     with site.holding_clients(Running(kubectl, "busy"), file_transfer("busy")):
         assert_panels_and_variables_have_data(prometheus, kubectl.namespace)
-        kubectl("delete", "ftb", "files", "busy", "--wait")
+        kubectl("delete", "tbf", "files", "busy", "--wait")
     wait_for("no series of a deleted benchmark", lambda: not query(prometheus, mean), 30)

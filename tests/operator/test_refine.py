@@ -10,11 +10,11 @@ def test_the_middle_of_a_crossover_is_measured(site: Site, kubectl: Kubectl) -> 
     with site.crossover(running):
         kubectl.apply(
             file_transfer(
-                servers={"nodeClasses": ["cloud", "jetson-nano"]},
+                servers={"nodeClassNames": ["cloud", "jetson-nano"]},
                 fileSizes=["64Mi", "512Mi"],
                 access="NodePort",
                 repetitions=3,
-                warmup=2,
+                warmupTrials=2,
                 runPolicy={"refine": {"withinPercent": 300}},
             )
         )

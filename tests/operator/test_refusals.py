@@ -17,14 +17,14 @@ LIMITS = {"limits": {"cpu": "1", "memory": "512Mi"}}
 
 def on(name: str, *others: str, **spec: Any) -> Json:
     """Returns a benchmark on the node of one class, so that benchmarks of other classes do not wait for it."""
-    servers = {"nodeClasses": [*others, name], **spec.pop("servers", {})}
-    clients = {"nodeClasses": [name], **spec.pop("clients", {})}
+    servers = {"nodeClassNames": [*others, name], **spec.pop("servers", {})}
+    clients = {"nodeClassNames": [name], **spec.pop("clients", {})}
     return file_transfer(servers=servers, clients=clients, colocation="Allowed", **{"timeouts": SHORTEST, **spec})
 
 
 WAITING = {
     "unknown class": on("user", "no-such-class"),
-    "unknown storage class": on("cloud", storage={"persistentVolumeClaim": {"storageClassName": "no-such-class"}}),
+    "unknown storage class": on("cloud", storage={"volumeClaimTemplate": {"storageClassName": "no-such-class"}}),
     "forbidden storage": on("jetson-nano", storage=HOST_PATH),
     "no room for the client": on("cloud", repetitions=1),
     "no limits": on("jetson-nano", repetitions=1),
@@ -102,13 +102,13 @@ def test_a_namespace_whose_quota_counts_limits(waiting: Mapping[str, Running]) -
     measured = Running(running.kubectl, "given")
     measured.wait_for_phase("Complete")
     (result,) = measured.results
-    assert result["status"]["phase"] == "Measured"
-    assert result["spec"]["conditions"]["serverLimitsMemory"] == "512Mi"
+    assert result["status"]["phase"] == "Complete"
+    assert result["spec"]["settings"]["serverLimitsMemory"] == "512Mi"
     assert result["spec"]["networks"][0]["upload"]
 
 
 def test_no_separate_client_node(kubectl: Kubectl) -> None:
-    kubectl.apply(file_transfer(clients={"nodeClasses": ["cloud"]}))
+    kubectl.apply(file_transfer(clients={"nodeClassNames": ["cloud"]}))
     reason, message = only_failure(Running(kubectl))
     assert reason == "NoSeparateClientNode"
     assert "colocation: Allowed" in message

@@ -11,16 +11,16 @@ from tests.operator.site import Site
 
 
 def test_further_runs_are_numbered_scheduled_and_checked_against_constraints(site: Site, kubectl: Kubectl) -> None:
-    policy = {"history": 1, "constraints": {"maximumMeanMilliseconds": 60000, "maximumRetries": 0}}
+    policy = {"historyLimit": 1, "constraints": {"maxMeanMilliseconds": 60000, "maxRetries": 0}}
     kubectl.apply(file_transfer(runPolicy=policy))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     wait_for("the finalizer is gone", lambda: "finalizers" not in running.object["metadata"])
     assert running.condition("Regressed")["reason"] == "NoEarlierRun"
     assert running.condition("Passed")["status"] == "True"
-    more = {"rerun": "again", "schedule": "0 0 1 1 *", "constraints": {"maximumMeanMilliseconds": 1}}
+    more = {"rerun": "again", "schedule": "0 0 1 1 *", "constraints": {"maxMeanMilliseconds": 1}}
     with site.slow(running):
-        kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": more}}))
+        kubectl("patch", "tbf", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": more}}))
         status = running.wait_for_phase("Complete")
     assert status["run"]["number"] == 2
     wait_for("the results of run 1 are gone", lambda: {result["spec"]["run"] for result in running.results} == {2})
@@ -39,10 +39,10 @@ def test_further_runs_are_numbered_scheduled_and_checked_against_constraints(sit
 def test_suspended_run_resumes_with_its_missing_trials(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
     with site.holding_clients(running, file_transfer(fileSizes=["1Mi", "256Mi"], repetitions=5), trial=2):
-        kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
+        kubectl("patch", "tbf", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": true}}}')
         running.wait_for_phase("Suspended")
         assert_nothing_left(running)
-    kubectl("patch", "ftb", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": false}}}')
+    kubectl("patch", "tbf", "files", "--type=merge", "-p", '{"spec": {"runPolicy": {"suspend": false}}}')
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 5)
     assert 2 in {trial.get("attempt", 1) for result in running.results for trial in result["status"]["trials"]}

@@ -42,7 +42,7 @@ def names(running: Running) -> set[str]:
 
 def measure_again(kubectl: Kubectl, name: str) -> None:
     """Asks for another run."""
-    kubectl("patch", "ftb", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": {"rerun": name}}}))
+    kubectl("patch", "tbf", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": {"rerun": name}}}))
 
 
 def stored(site: Site) -> int:

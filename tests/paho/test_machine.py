@@ -49,7 +49,7 @@ def test_frequency_governor_and_temperature(tmp_path: Path) -> None:
     }
     assert seen(tmp_path, files) == {
         "cpuFrequencyKilohertz": 1_500_000,
-        "cpuMaximumKilohertz": 2_000_000,
+        "cpuMaxKilohertz": 2_000_000,
         "cpuGovernor": "ondemand,powersave",
         "temperatureMillidegrees": 61_500,
         "congestionControl": "bbr",

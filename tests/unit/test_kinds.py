@@ -58,8 +58,8 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     body = {
         "metadata": {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1},
         "spec": {
-            "servers": {"nodeClasses": ["cloud", "jetson"]},
-            "clients": {"nodeClasses": ["user"]},
+            "servers": {"nodeClassNames": ["cloud", "jetson"]},
+            "clients": {"nodeClassNames": ["user"]},
             "sizes": [1, 64],
             "repetitions": 2,
         },
@@ -78,7 +78,7 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     assert all("1000000000 ns" in row.cells for row in trial_rows(run))
     assert len(trial_rows(run)) == 8
     assert "Time of an echo" in page((run,), {})
-    status = advise(PlacementAdviceSpec(client_class="user"), results, there.now)
+    status = advise(PlacementAdviceSpec(client_class_name="user"), results, there.now)
     assert status.quantity == "echoesPerSecond"
     assert "kind: EchoBenchmark" in crd_yaml(EchoBenchmark)
     assert title("echoNanoseconds") == "Time of an echo"

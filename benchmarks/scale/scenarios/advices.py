@@ -55,4 +55,9 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 def _advice(name: str) -> dict[str, Any]:
     metadata = {"name": name}
-    return {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": metadata, "spec": {"clientClass": "user"}}
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "PlacementAdvice",
+        "metadata": metadata,
+        "spec": {"clientClassName": "user"},
+    }

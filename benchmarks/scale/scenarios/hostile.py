@@ -68,7 +68,7 @@ def _job(number: int) -> Object:
 
 def _benchmark(number: int) -> Object:
     metadata = _metadata(number) | {"annotations": {"a": "v" * (MOST_ANNOTATION_CHARACTERS - 1)}}
-    none = {"nodeClasses": ["none"]}
+    none = {"nodeClassNames": ["none"]}
     spec = {"servers": none, "clients": none, "fileSizes": ["1Ki"], "runPolicy": {"suspend": True}}
     return {"apiVersion": API_VERSION, "kind": FileTransferBenchmark.KIND.kind, "metadata": metadata, "spec": spec}
 

@@ -61,7 +61,9 @@ async def _complete(site: Site) -> bool:
 
 async def _write(site: Site) -> int:
     run = EARLIER_RUNS + 1
-    body = file_transfer("large", servers={"nodeClasses": list(CLASSES)}, repetitions=TRIALS, warmup=0, **LEVELS)
+    body = file_transfer(
+        "large", servers={"nodeClassNames": list(CLASSES)}, repetitions=TRIALS, warmupTrials=0, **LEVELS
+    )
     created = await site.kube.create(FILE_TRANSFERS, NAMESPACE, body)
     head = {"apiVersion": API_VERSION, "kind": body["kind"], "metadata": {"name": "large", "namespace": NAMESPACE}}
     status = {"phase": "Pending", "run": {"number": run, "startTime": format_time(datetime.now(UTC))}}
@@ -87,7 +89,7 @@ def _record(benchmark: FileTransferBenchmark) -> RecordStatus:
         TrialLine.model_validate({**trials[(number - 1) % len(trials)], "trial": number, "warmup": False})
         for number in range(1, TRIALS + 1)
     ]
-    spec = template.spec.model_copy(update={"trials": TRIALS, "warmup": 0})
+    spec = template.spec.model_copy(update={"trials": TRIALS, "warmupTrials": 0})
     end = RecordEnd(time=template.status.completion_time or "", engine=template.status.engine)
     return add_trials(spec, RecordStatus(), lines, 1).model_copy(update={"ended": end})
 
@@ -107,7 +109,7 @@ def _measured(
             "server": template.server.model_copy(update=server),
             "client": template.client.model_copy(update={"node_class": case.client_class}),
             "trials": TRIALS,
-            "warmup": 0,
+            "warmupTrials": 0,
         }
     )
     end = record.ended

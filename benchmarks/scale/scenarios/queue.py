@@ -56,7 +56,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 async def _create(site: Site) -> None:
     sizes = [f"{number}Mi" for number in range(1, CASES + 1)]
-    rest: dict[str, Any] = {"servers": {"nodeClasses": ["server"]}, "warmup": 0, "repetitions": TRIALS}
+    rest: dict[str, Any] = {"servers": {"nodeClassNames": ["server"]}, "warmupTrials": 0, "repetitions": TRIALS}
     holder = file_transfer(_HOLDER, fileSizes=sizes, **rest)
     await site.kube.create(FILE_TRANSFERS, NAMESPACE, holder)
     await waited_for(lambda: _measures(site), "the first measures", 120)

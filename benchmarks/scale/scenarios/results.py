@@ -71,7 +71,7 @@ def _cases(kind: str, factor: str, random: Random) -> Iterator[tuple[ResultSpec,
         place = template.spec.server.model_copy(update={"node_class": node_class, "node": f"{node_class}-1"})
         levels = {**template.spec.levels, factor: size}
         spec = template.spec.model_copy(
-            update={"case": case, "levels": levels, "server": place, "trials": TRIALS, "warmup": 0}
+            update={"case": case, "levels": levels, "server": place, "trials": TRIALS, "warmupTrials": 0}
         )
         scaled = [
             line.model_copy(
@@ -105,7 +105,7 @@ async def _advice(site: Site) -> AsyncIterator[Row]:
     name, process = f"advice over {NUMBER} results", await site.process()
     process.forget_peak()
     head = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "all"}}
-    await site.kube.create(ADVICES, NAMESPACE, {**head, "spec": {"clientClass": "user"}})
+    await site.kube.create(ADVICES, NAMESPACE, {**head, "spec": {"clientClassName": "user"}})
 
     async def answered() -> bool:
         advice = await site.kube.get(ADVICES, NAMESPACE, "all")

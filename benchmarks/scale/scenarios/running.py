@@ -46,12 +46,12 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 def _benchmark(number: int) -> dict[str, Any]:
     return broker(
         f"brokers-{number:02d}",
-        servers={"nodeClasses": [f"server-{number:02d}"]},
-        clients={"nodeClasses": [f"user-{number:02d}"], "pods": PODS},
+        servers={"nodeClassNames": [f"server-{number:02d}"]},
+        clients={"nodeClassNames": [f"user-{number:02d}"], "pods": PODS},
         pairs=[PODS],
         load={"durationSeconds": 2},
         repetitions=_REPETITIONS,
-        warmup=0,
+        warmupTrials=0,
     )
 
 

@@ -14,7 +14,7 @@
   verbs: [list, watch]
 {{- end }}
 {{- define "tierbench.rules.namespaced" -}}
-# Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSeconds.
+# Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSecondsAfterFinished.
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks, brokerbenchmarks, networkbenchmarks]
   verbs: [list, watch, patch, delete]

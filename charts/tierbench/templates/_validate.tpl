@@ -25,8 +25,8 @@
 {{- if has .Release.Namespace $ours }}
 {{- fail (printf "watchNamespaces holds %s, the release's own namespace: benchmarks run pods there, and their authors could act as the operator: keep benchmarks in another one" .Release.Namespace) }}
 {{- end }}
-{{- if and .Values.operator.user (eq (toString .Values.operator.user) (toString .Values.workloads.user)) }}
-{{- fail (printf "operator.user and workloads.user are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.user)) }}
+{{- if and .Values.operator.runAsUser (eq (toString .Values.operator.runAsUser) (toString .Values.workloads.runAsUser)) }}
+{{- fail (printf "operator.runAsUser and workloads.runAsUser are both %d: what runs for benchmarks could read the operator's token; write another number in one of them" (int64 .Values.operator.runAsUser)) }}
 {{- end }}
 {{- /* Without a cluster, lookup finds nothing. */ -}}
 {{- if lookup "v1" "Namespace" "" "default" }}

@@ -23,7 +23,7 @@ Times = Mapping[tuple[str, str], Sequence[float]]
 
 def ask(results: Sequence[BenchmarkResult], classes: Sequence[NodeClass] = (), **spec: Any) -> PlacementAdviceStatus:
     """Returns the answer, and checks that it is the same from the fields that the operator keeps."""
-    asked = PlacementAdviceSpec.model_validate({"clientClass": "user", **spec})
+    asked = PlacementAdviceSpec.model_validate({"clientClassName": "user", **spec})
     status = advise(asked, results, NOW, classes)
     assert advise(asked, [project_result(asked, result.to_json()) for result in results], NOW, classes) == status
     return status
@@ -51,7 +51,7 @@ def verdicts(status: PlacementAdviceStatus) -> dict[str, tuple[str, str]]:
 
 
 def answered(status: PlacementAdviceStatus) -> tuple[str, str]:
-    condition = next(item for item in status.conditions if item.type == "Answered")
+    condition = next(item for item in status.conditions if item.type == "BestFound")
     return condition.status, condition.reason
 
 

@@ -55,8 +55,8 @@ def test_answer_has_words_and_numbers() -> None:
         "by 12–14%; cloud is ahead from 3 GiB on, by 14–16%. Retries occurred only on jetson, from 3 GiB on (38 in "
         "total)."
     )
-    assert (status.tipping_point, status.expected_loss) == ("5%", "2%")
-    assert status.estimand == "ratio of means of transfer time for 512 MiB and 2 GiB, between the nodes measured"
+    assert (status.tolerated_node_deviation, status.expected_loss) == ("5%", "2%")
+    assert status.comparison == "ratio of means of transfer time for 512 MiB and 2 GiB, between the nodes measured"
     best, other = status.ranking
     assert (best.value, other.value) == (12_108_000_000, 13_819_500_000)
     assert best.confidence_low is not None and best.confidence_low < 12_108_000_000
@@ -88,14 +88,14 @@ def test_objective_selects_the_quantity(objective: dict[str, str], quantity: str
 def test_inconclusive_answer_has_an_expected_loss() -> None:
     close = nodes({("cloud", "c"): (1.0, 1.1, 1.2, 1.1), ("jetson", "j"): (1.05, 1.15, 1.25, 1.15)})
     status = ask(close, workload=sizes("1Mi"))
-    assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
+    assert set(verdicts(status).values()) == {("Inconclusive", "CouldGoEitherWay")}
     assert (status.best, status.node_affinity, status.confidence) == ("", None, Confidence.NONE)
     assert status.expected_loss == "3%"
     assert (
         "cloud: 4% ahead of jetson (ratio 0.957, 95% CI 0.844–1.08, on the nodes measured), but the difference is"
         in status.answer
     )
-    assert {"MoreNodes", "MoreTrials"} == reasons(status.next)
+    assert {"MoreNodes", "MoreTrials"} == reasons(status.recommendations)
 
 
 def test_retries_are_compared_if_one_class_has_none() -> None:
@@ -103,8 +103,8 @@ def test_retries_are_compared_if_one_class_has_none() -> None:
     retried = [(1.0, 0)] * 9 + [(1.0, 1)]
     results = [measured("cloud", "1Mi", [(1.0, 0)] * 10, 1), measured("jetson", "1Mi", retried, 2)]
     status = ask(results, objective={"type": "Retries"})
-    assert set(verdicts(status).values()) == {("NotKnown", "CouldGoEitherWay")}
-    assert "MoreTrials" in reasons(status.next)
+    assert set(verdicts(status).values()) == {("Inconclusive", "CouldGoEitherWay")}
+    assert "MoreTrials" in reasons(status.recommendations)
 
 
 def test_deviation_of_one_trial_raises_no_error() -> None:
@@ -151,7 +151,7 @@ def test_results_are_selected_by_client_benchmark_and_label() -> None:
     assert ask(both, workload=sizes("1Mi"), benchmarks={"names": ["files"]}).best == "cloud"
     assert ask(both, workload=sizes("1Mi"), benchmarks={"matchLabels": {"site": "a"}}).best == "jetson"
     assert answered(ask(both, workload=sizes("1Mi"))) == ("False", "ContradictingRuns")
-    elsewhere = ask(both, clientClass="elsewhere")
+    elsewhere = ask(both, clientClassName="elsewhere")
     assert "there are results with clients on user" in elsewhere.answer
 
 
@@ -194,23 +194,25 @@ def test_unknown_factor_is_compared() -> None:
             [("10", "cloud", 100), ("10", "pi", 200), ("1000", "cloud", 9000), ("1000", "pi", 800)], start=1
         )
     ]
-    status = ask(results, clientClass="pi", workload={"levels": {"steps": "1000"}})
+    status = ask(results, clientClassName="pi", workload={"levels": {"steps": "1000"}})
     assert status.best == "pi"
     (crossover,) = status.crossovers
     assert (crossover.factor, crossover.lower_level, crossover.upper_level) == ("steps", "10", "1000")
-    assert not any("runPolicy.refine" in note.message for note in status.next)
+    assert not any("runPolicy.refine" in note.message for note in status.recommendations)
 
 
 def test_status_is_valid_and_its_messages_have_a_maximum_length() -> None:
     status = ask(published())
     assert PlacementAdviceStatus.model_validate(status.to_json()) == status
-    messages = [item.message for item in status.ranking] + [note.message for note in (*status.caveats, *status.next)]
+    messages = [item.message for item in status.ranking] + [
+        note.message for note in (*status.caveats, *status.recommendations)
+    ]
     assert max(map(len, messages)) <= 512
 
 
 def test_published_conclusions_hold_for_classes_of_two_nodes() -> None:
     status = ask(two_nodes(), workload=sizes("512Mi", "1Gi", "2Gi"))
-    assert (status.best, status.confidence, status.tipping_point) == ("jetson", Confidence.HIGH, "")
+    assert (status.best, status.confidence, status.tolerated_node_deviation) == ("jetson", Confidence.HIGH, "")
     assert (
         " cloud is ahead at 1 MiB, by 47%; jetson is ahead from 512 MiB to 2 GiB, by 12–14%; "
         "cloud is ahead from 3 GiB on, by 14–16%."
@@ -232,14 +234,14 @@ def test_rate_over_a_workload_is_all_bytes_by_all_time() -> None:
     assert status.best == "cloud"
 
 
-@pytest.mark.parametrize(("margin", "verdict"), [("5%", "Best"), ("10.1%", "NotKnown"), ("60%", "Equal")])
+@pytest.mark.parametrize(("margin", "verdict"), [("5%", "Best"), ("10.1%", "Inconclusive"), ("60%", "Equal")])
 def test_smallest_margin_separates_best_and_equal(margin: str, verdict: str) -> None:
     times = {
         (server, f"{server}-{node}"): [base * (1 + node / 1000 + step / 1000) for step in range(10)]
         for server, base in (("cloud", 1.0), ("jetson", 1.1))
         for node in range(4)
     }
-    status = ask(nodes(times), workload=sizes("1Mi"), smallestMargin=margin)
+    status = ask(nodes(times), workload=sizes("1Mi"), minMarginPercent=margin)
     assert verdicts(status)["cloud"][0] == verdict
     assert status.ranking[0].name == "cloud"
 

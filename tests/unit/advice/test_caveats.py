@@ -24,9 +24,9 @@ def test_one_node_per_class_is_a_caveat_and_lowers_confidence() -> None:
     one, three = ask(ONE_NODE, workload=sizes("1Mi")), ask(THREE_NODES, workload=sizes("1Mi"))
     assert (one.best, one.confidence) == ("cloud", Confidence.LOW)
     assert "OneNode" in reasons(one.caveats)
-    assert "MoreNodes" in reasons(one.next)
+    assert "MoreNodes" in reasons(one.recommendations)
     assert (three.best, three.confidence) == ("cloud", Confidence.HIGH)
-    assert (reasons(three.caveats), three.next) == ({"OneClientNode"}, ())
+    assert (reasons(three.caveats), three.recommendations) == ({"OneClientNode"}, ())
 
 
 def test_classes_whose_nodes_differ_more_are_inconclusive() -> None:
@@ -39,7 +39,7 @@ def test_classes_whose_nodes_differ_more_are_inconclusive() -> None:
     assert answered(status) == ("False", "CouldGoEitherWay")
     note = next(note for note in status.caveats if note.reason == "NodesDiffer")
     assert note.message.startswith("cloud-1 and cloud-2, both cloud, differ by 37%, more than cloud and jetson do")
-    (more,) = status.next
+    (more,) = status.recommendations
     assert (more.reason, "differences between nodes are the main reason" in more.message) == ("MoreNodes", True)
 
 
@@ -59,7 +59,7 @@ def test_medians_that_contradict_the_means_are_a_caveat() -> None:
 
 
 def test_levels_within_a_wide_crossover_are_proposed_for_the_next_run() -> None:
-    note = next(note for note in ask(published()).next if note.reason == "MoreLevels")
+    note = next(note for note in ask(published()).recommendations if note.reason == "MoreLevels")
     assert note.message.endswith("With runPolicy.refine the next run does this itself.")
 
 

@@ -29,7 +29,7 @@ def test_p99_of_ten_trials_cannot_be_compared() -> None:
 
 
 def test_no_class_is_best_if_none_is_feasible() -> None:
-    status = ask(published(), workload=sizes("5Gi"), constraints={"maximumMeanMilliseconds": 1})
+    status = ask(published(), workload=sizes("5Gi"), constraints={"maxMeanMilliseconds": 1})
     assert answered(status) == ("False", "NoneFeasible")
     assert status.node_affinity is None
 
@@ -75,7 +75,7 @@ def test_level_that_was_not_measured_has_no_answer() -> None:
     status = ask(published(), workload=sizes("7Gi"))
     assert verdicts(status) == {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}
     assert "was not measured at 7 GiB" in status.answer
-    assert "NotMeasured" in reasons(status.next)
+    assert "NotMeasured" in reasons(status.recommendations)
 
 
 def test_class_that_lacks_a_level_is_not_compared() -> None:

@@ -34,10 +34,10 @@ def test_constraint_is_checked_at_levels_where_another_class_failed() -> None:
         measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2),
         measured("jetson", "1Mi", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5Gi", 4),
     ]  # fmt: skip
-    (broken,) = found(every, "cloud", maximumMeanMilliseconds=10_000)
+    (broken,) = found(every, "cloud", maxMeanMilliseconds=10_000)
     assert (broken.reason, broken.unknown, broken.uncertain) == ("MeanTooLong", False, False)
     assert "at 5 GiB" in broken.message
-    (missing,) = found(every, "jetson", maximumMeanMilliseconds=10_000)
+    (missing,) = found(every, "jetson", maxMeanMilliseconds=10_000)
     assert missing.unknown
     assert "was not measured at 5 GiB" in missing.message
 
@@ -45,11 +45,11 @@ def test_constraint_is_checked_at_levels_where_another_class_failed() -> None:
 def test_levels_outside_the_workload_are_not_checked() -> None:
     every = [measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2)]
     wanted = workload_items(WorkloadProfile.model_validate(sizes("1Mi")))
-    limits = Constraints(maximum_mean_milliseconds=10_000)
+    limits = Constraints(max_mean_milliseconds=10_000)
     assert not list(violations(group_by_workload(every, wanted), "cloud", limits, "FileTransferBenchmark", wanted))
 
 
-@pytest.mark.parametrize("limit", ["maximumMeanMilliseconds", "maximumP99Milliseconds"])
+@pytest.mark.parametrize("limit", ["maxMeanMilliseconds", "maxP99Milliseconds"])
 def test_constraint_that_only_fast_trials_meet_is_unknown(limit: str) -> None:
     long: dict[str, Any] = {limit: 60_000}
     short: dict[str, Any] = {limit: 500}
@@ -64,18 +64,18 @@ def test_constraint_that_only_fast_trials_meet_is_unknown(limit: str) -> None:
 def test_class_without_its_slow_trials_is_not_feasible() -> None:
     every = published()
     cut_off = [edited(each, missing=CUT_OFF) if each.spec.server.node_class == "jetson" else each for each in every]
-    status = ask(cut_off, workload=sizes("512Mi"), constraints={"maximumMeanMilliseconds": 60_000})
+    status = ask(cut_off, workload=sizes("512Mi"), constraints={"maxMeanMilliseconds": 60_000})
     assert {item.name: item.verdict.value for item in status.ranking}["jetson"] == "NoData"
 
 
 def test_p99_of_ten_trials_is_unknown_and_names_the_required_number() -> None:
     ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
-    (breach,) = found([ten], maximumP99Milliseconds=2000)
+    (breach,) = found([ten], maxP99Milliseconds=2000)
     assert breach.unknown and breach.uncertain
     assert "10 values are too few; 368 are enough" in breach.message
-    (broken,) = found([ten], maximumP99Milliseconds=900)
+    (broken,) = found([ten], maxP99Milliseconds=900)
     assert not broken.unknown and not broken.uncertain, "ten values above the maximum are enough"
-    status = ask(published(), workload=sizes("512Mi"), constraints={"maximumP99Milliseconds": 5700})
+    status = ask(published(), workload=sizes("512Mi"), constraints={"maxP99Milliseconds": 5700})
     assert "LimitUnsure" in reasons(status.caveats)
 
 
@@ -86,29 +86,29 @@ def test_more_trials_do_not_violate_the_maximum_of_retries() -> None:
         measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)], node=f"cloud-{node}")
         for node in range(5)
     ]
-    assert found([few], maximumRetries=1) == found(many, maximumRetries=1) == []
-    (broken,) = found([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maximumRetries=2)
+    assert found([few], maxRetries=1) == found(many, maxRetries=1) == []
+    (broken,) = found([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maxRetries=2)
     assert (broken.reason, broken.uncertain) == ("TooManyRetries", False)
-    (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maximumRetries=2)
+    (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maxRetries=2)
     assert unsure.uncertain
-    assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maximumRetries=0) == []
+    assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maxRetries=0) == []
 
 
 @pytest.mark.parametrize(
     ("constraints", "size", "wanted"),
     [
-        ({"maximumRetries": 0}, "3Gi", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
-        ({"maximumMeanMilliseconds": 5000}, "512Mi",
+        ({"maxRetries": 0}, "3Gi", {"cloud": ("Best", "OnlyFeasible"), "jetson": ("Infeasible", "TooManyRetries")}),
+        ({"maxMeanMilliseconds": 5000}, "512Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "MeanTooLong")}),
-        ({"maximumP99Milliseconds": 5000}, "512Mi",
+        ({"maxP99Milliseconds": 5000}, "512Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "P99TooLong")}),
-        ({"minimumBytesPerSecond": "100Mi"}, "1Gi",
+        ({"minBytesPerSecond": "100Mi"}, "1Gi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ThroughputTooLow")}),
         ({"architectures": ["arm64"]}, "1Mi",
          {"jetson": ("Best", "OnlyFeasible"), "cloud": ("Infeasible", "ArchitectureExcluded")}),
         ({"architectures": ["riscv64"]}, "1Mi",
          {"cloud": ("Infeasible", "ArchitectureExcluded"), "jetson": ("Infeasible", "ArchitectureExcluded")}),
-        ({"minimumMessagesPerSecond": 5}, "1Mi",
+        ({"minMessagesPerSecond": 5}, "1Mi",
          {"cloud": ("NoData", "NotMeasured"), "jetson": ("NoData", "NotMeasured")}),
     ],
 )  # fmt: skip
@@ -119,10 +119,10 @@ def test_violation_makes_a_class_infeasible(
 
 
 def test_constraint_is_checked_at_every_level() -> None:
-    status = ask(published(), workload=sizes("1Mi", "5Gi"), constraints={"maximumMeanMilliseconds": 60_000})
+    status = ask(published(), workload=sizes("1Mi", "5Gi"), constraints={"maxMeanMilliseconds": 60_000})
     jetson = next(item for item in status.ranking if item.name == "jetson")
     assert jetson.message == "Transfer time is 66.08 s at 5 GiB; the maximum is 60.00 s."
-    near = ask(published(), workload=sizes("5Gi"), constraints={"maximumMeanMilliseconds": 66_500})
+    near = ask(published(), workload=sizes("5Gi"), constraints={"maxMeanMilliseconds": 66_500})
     assert "LimitUnsure" in reasons(near.caveats)
     assert near.confidence is Confidence.LOW
 
@@ -135,12 +135,12 @@ def test_constraint_is_checked_at_every_level() -> None:
     ],
 )
 def test_minimum_throughput_is_in_the_unit_of_the_kind(kind: str, quantity: str, value: float) -> None:
-    (limit,) = mean_limits(Constraints(minimum_bytes_per_second="1M"), kind, ())
+    (limit,) = mean_limits(Constraints(min_bytes_per_second="1M"), kind, ())
     assert (limit.quantity, limit.value) == (quantity, value)
 
 
 def test_constraint_is_unknown_if_a_trial_was_cut_off() -> None:
     cloud, jetson = ONE_NODE
     cut = edited(cloud, counts=cloud.to_json()["status"]["counts"] | {"failed": 1, "timedOut": 1})
-    status = ask([cut, jetson], workload=sizes("1Mi"), constraints={"maximumMeanMilliseconds": 5000})
+    status = ask([cut, jetson], workload=sizes("1Mi"), constraints={"maxMeanMilliseconds": 5000})
     assert verdicts(status)["cloud"] == ("NoData", "NotMeasured")

@@ -77,7 +77,7 @@ def test_advice_on_brokers_has_settings_and_no_affinity() -> None:
     assert status.answer.startswith("mosquitto is best for 1 MB, by transfer time: 50% ahead of kafka")
     assert "This holds for other nodes unless they change the difference by more than about" in status.answer
     assert "It is the best choice with a probability" in status.answer
-    assert status.estimand.endswith("between choices, on the nodes measured")
+    assert status.comparison.endswith("between choices, on the nodes measured")
 
 
 def test_crossover_between_brokers() -> None:
@@ -119,7 +119,7 @@ def test_class_is_held_equal_if_it_is_not_chosen() -> None:
 
 def test_constraint_excludes_a_setting() -> None:
     found = results(["broker"], BROKERS)
-    status = ask(found, choose=["broker"], workload=SMALL, constraints={"maximumMeanMilliseconds": 1500})
+    status = ask(found, choose=["broker"], workload=SMALL, constraints={"maxMeanMilliseconds": 1500})
     assert ranked(status) == [("mosquitto", "Best"), ("kafka", "Infeasible")]
     assert "kafka violates a constraint" in status.ranking[0].message
 
@@ -164,7 +164,7 @@ def test_differences_between_nodes_hide_no_difference_of_settings() -> None:
     ]  # fmt: skip
     status = ask(found, choose=["broker"], workload=SMALL)
     assert ranked(status) == [("mosquitto", Verdict.BEST), ("kafka", Verdict.WORSE)]
-    assert (status.ranking[0].nodes, status.estimand.split()[-1]) == (2, "choices")
+    assert (status.ranking[0].nodes, status.comparison.split()[-1]) == (2, "choices")
 
 
 def test_versions_are_part_of_the_alternative_of_their_broker() -> None:

@@ -54,7 +54,7 @@ def test_each_level_of_a_second_factor_has_a_table() -> None:
 
 
 def test_categorical_levels_have_the_order_of_the_cases() -> None:
-    states = ("Natural", "Warm", "Cold")
+    states = ("Unchanged", "Warm", "Cold")
     results = [
         measured("cloud", "1M", [(1.0, 0)], case, levels={"cacheState": state}) for case, state in enumerate(states, 1)
     ]
@@ -90,9 +90,9 @@ def test_the_main_quantity_comes_first() -> None:
 
 
 def paced(
-    server: str, conditions: dict[str, str], seconds: Sequence[float], case: int = 1, name: str = "files"
+    server: str, settings: dict[str, str], seconds: Sequence[float], case: int = 1, name: str = "files"
 ) -> BenchmarkResult:
-    return measured(server, "1M", [(each, 0) for each in seconds], case, name=name, conditions=conditions)
+    return measured(server, "1M", [(each, 0) for each in seconds], case, name=name, settings=settings)
 
 
 def test_result_has_levels_and_parameters() -> None:
@@ -114,13 +114,13 @@ def test_classes_of_different_pacing_are_not_compared() -> None:
 
 def test_workload_selects_the_rate_of_the_results() -> None:
     every = [
-        paced(server, conditions, seconds, case, name)
+        paced(server, settings, seconds, case, name)
         for case, (server, seconds) in enumerate((("cloud", QUICK), ("jetson", SLOW)), start=1)
-        for name, conditions in (("rate", RATE), ("full", FULL))
+        for name, settings in (("rate", RATE), ("full", FULL))
     ]
     wanted = workload_items(WorkloadProfile(messages_per_second=500))
     used = group_by_workload(every, wanted).results_of("cloud")
-    assert [result.spec.conditions["pacing"] for result in used] == ["OpenLoop"]
+    assert [result.spec.settings["pacing"] for result in used] == ["OpenLoop"]
     other = ask(every, workload={"messagesPerSecond": 900})
     assert set(verdicts(other).values()) == {("NoData", "NotMeasured")}
     assert all("messages per second 900" in item.message for item in other.ranking)

@@ -18,16 +18,21 @@ def benchmark(phase: str, ended: int = 0, total: int = 2, **status: Any) -> Raw:
         "kind": "FileTransferBenchmark",
         "metadata": {"name": "file-transfer", "namespace": "default", "uid": "u1", "generation": 1},
         "spec": {
-            "servers": {"nodeClasses": ["cloud", "jetson"]},
-            "clients": {"nodeClasses": ["user"]},
+            "servers": {"nodeClassNames": ["cloud", "jetson"]},
+            "clients": {"nodeClassNames": ["user"]},
             "fileSizes": ["1M"],
         },
-        "status": {"phase": phase, "run": run, "cases": {"total": total, "ended": ended}, **status},
+        "status": {"phase": phase, "run": run, "cases": {"total": total, "finished": ended}, **status},
     }
 
 
 def current(trials: int) -> Raw:
-    return {"name": "1M, cloud to user", "result": "ft-file-transfer-r1-c001", "trials": trials, "of": 2}
+    return {
+        "name": "1M, cloud to user",
+        "result": "ft-file-transfer-r1-c001",
+        "finishedTrials": trials,
+        "totalTrials": 2,
+    }
 
 
 def condition(kind: str, status: str, reason: str, message: str) -> Raw:

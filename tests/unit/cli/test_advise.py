@@ -80,9 +80,9 @@ def test_question_from_arguments_sets_exit_code(arguments: list[str], best: str,
 def asked(tmp_path: Path) -> str:
     """A file with a PlacementAdvice, as a person writes it."""
     path = tmp_path / "advice.yaml"
-    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
+    spec = {"clientClassName": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     head = {"apiVersion": "tierbench.io/v1alpha1", "kind": "PlacementAdvice"}
-    small = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Mi"}]}}
+    small = {"clientClassName": "user", "workload": {"fileSizes": [{"size": "1Mi"}]}}
     bodies = [
         {**head, "metadata": {"name": "large"}, "spec": spec},
         {**head, "metadata": {"name": "small"}, "spec": small},
@@ -142,7 +142,7 @@ def test_exported_table_gives_same_answer_as_objects(tmp_path: Path, capsys: Cap
         ("a.csv", HEADER, "there are no results yet"),
         ("a.json", '{"items": [\n{"kind": \n', "a.json, line 3: Expecting value"),
         ("a.yaml", "items:\n- kind: BenchmarkResult\n  metadata: {name: a\n", "a.yaml, line 4: "),
-        ("a.yaml", "kind: PlacementAdvice\nmetadata: {name: a}\nspec: {}\n", "PlacementAdvice a: spec.clientClass"),
+        ("a.yaml", "kind: PlacementAdvice\nmetadata: {name: a}\nspec: {}\n", "PlacementAdvice a: spec.clientClassName"),
         ("a.yaml", "\x00", "a.yaml"),
     ],
 )
@@ -165,7 +165,7 @@ def test_damaged_file_is_reported_with_line_and_reason(
         (["--size", "1Mi="], "is not SIZE or SIZE=WEIGHT"),
         (["--size", "1Mi=0"], "weight"),
         (["--level", "tls"], "is not FACTOR=LEVEL"),
-        (["--max-p99", "0"], "maximumP99Milliseconds"),
+        (["--max-p99", "0"], "maxP99Milliseconds"),
     ],
 )
 def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: str, capsys: Capture) -> None:
@@ -183,7 +183,7 @@ def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: st
 def test_question_in_a_file_must_follow_the_rules(
     spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
 ) -> None:
-    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClass": "user", **spec}}
+    advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClassName": "user", **spec}}
     assert main(["advise", "a", "--from", write(tmp_path / "results.json", published(), advice)]) == 2
     assert hint in stderr_line(capsys)
 
@@ -203,7 +203,7 @@ def test_client_is_required_if_there_are_several(tmp_path: Path, capsys: Capture
 
 
 def test_question_in_the_cluster_uses_its_results(tmp_path: Path, capsys: Capture) -> None:
-    spec = {"clientClass": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
+    spec = {"clientClassName": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     jetson = {"metadata": {"name": "jetson"}, "spec": {"nodeSelector": {"matchLabels": {"hw": "nano"}}}}
     store = ApiServer()
     with serve_in_thread(store, tmp_path) as kubeconfig:

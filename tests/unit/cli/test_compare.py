@@ -47,7 +47,7 @@ def test_runs_of_a_benchmark_are_compared(history: str, capsys: Capture) -> None
     found = rows(capsys)
     assert found["jetson"].endswith("+10% p = 0.0037 worse")
     assert found["cloud"].endswith("inconclusive")
-    assert main(["compare", "files@2", "ftb/files@3", "--tolerance", "15", "--from", history]) == 0
+    assert main(["compare", "files@2", "tbf/files@3", "--tolerance", "15", "--from", history]) == 0
     assert "worse, within tolerance" in capsys.readouterr().out
 
 

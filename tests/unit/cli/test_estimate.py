@@ -47,7 +47,7 @@ def test_a_benchmark_of_the_cluster_is_estimated(tmp_path: Path, capsys: Capture
     store = ApiServer()
     store.put(FileTransferBenchmark.KIND.resource, benchmark("Suspended"))
     with serve_in_thread(store, tmp_path) as kubeconfig:
-        assert main(["estimate", "ftb/file-transfer", "--kubeconfig", kubeconfig]) == 0
+        assert main(["estimate", "tbf/file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert "filetransferbenchmark.tierbench.io/file-transfer" in capsys.readouterr().out
 
 

@@ -60,8 +60,8 @@ def test_every_named_class_exists(name: str) -> None:
     benchmarks = [item for item in objects if isinstance(item, Benchmark)]
     assert benchmarks
     for benchmark in benchmarks:
-        servers = benchmark.spec.servers.node_classes if benchmark.spec.servers else ()
-        assert {*servers, *benchmark.spec.clients.node_classes} == classes
+        servers = benchmark.spec.servers.node_class_names if benchmark.spec.servers else ()
+        assert {*servers, *benchmark.spec.clients.node_class_names} == classes
 
 
 def test_no_example_changes_a_class_of_another() -> None:

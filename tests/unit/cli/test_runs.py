@@ -45,7 +45,7 @@ def test_each_rerun_requests_another_run(server: tuple[ApiServer, str], capsys: 
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 0
     first = policy(store)["rerun"]
     assert "Run 2 of file-transfer starts: see `kubectl tierbench watch" in capsys.readouterr().out
-    assert main(["rerun", "ftb/file-transfer", "--kubeconfig", kubeconfig]) == 0
+    assert main(["rerun", "tbf/file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert policy(store)["rerun"] > first
 
 
@@ -120,7 +120,7 @@ def test_a_benchmark_is_suspended_and_resumed(
 ) -> None:
     store, kubeconfig = server
     store.put(FTB, suspended(before))
-    assert main([command, "ftb/file-transfer", "--kubeconfig", kubeconfig]) == 0
+    assert main([command, "tbf/file-transfer", "--kubeconfig", kubeconfig]) == 0
     assert policy(store) == {"suspend": after}
     done = f"filetransferbenchmark.tierbench.io/file-transfer {'suspended' if after else 'resumed'}"
     assert capsys.readouterr().out == f"{done}\n"

@@ -51,7 +51,7 @@ def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[ApiSer
         store.put(FTB, benchmark("Complete", 2))
 
     thread = meanwhile(act)
-    assert main(["watch", "ftb/file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
+    assert main(["watch", "tbf/file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
     thread.join()
     text = capsys.readouterr().out
     assert "Running · 0/2 cases · 1M, cloud to user, trial 2 of 2" in text

@@ -42,7 +42,7 @@ class Demo:
 
     def __init__(self) -> None:
         self.api = ApiServer()
-        stored = benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
+        stored = benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
         stored["metadata"] |= {
             "labels": {"team": "edge", "argocd.argoproj.io/instance": "app"},
             "finalizers": [FINALIZER],

@@ -57,7 +57,7 @@ class Cluster:
         """Creates or changes an advice, and lets the controller see it."""
         before = self.api.get(ADVICES, name)
         generation = 1 if before is None else before["metadata"]["generation"] + 1
-        asked = {"metadata": {"name": name, "generation": generation}, "spec": {"clientClass": "user", **spec}}
+        asked = {"metadata": {"name": name, "generation": generation}, "spec": {"clientClassName": "user", **spec}}
         found = self.api.put(ADVICES, asked if status is None else {**asked, "status": status})
         advisor.observe(found, deleted=False)
         return found
@@ -165,7 +165,7 @@ async def test_unchanged_answer_is_not_written() -> None:
 async def test_transition_time_changes_only_with_the_status_of_a_condition() -> None:
     cluster = Cluster()
     cluster.add("cloud", FAST, 1)
-    known = {"type": "Answered", "status": "False", "reason": "So", "message": "So."}
+    known = {"type": "BestFound", "status": "False", "reason": "So", "message": "So."}
     since = {"lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 0}
     async with advising(cluster) as advisor:
         cluster.ask(advisor, status={"conditions": [known | since]})
@@ -194,7 +194,7 @@ async def test_running_run_is_ignored_while_an_earlier_run_has_results(ended: bo
     async with advising(cluster) as advisor:
         cluster.ask(advisor)
         status = await cluster.answer()
-    answered = next(item for item in status["conditions"] if item["type"] == "Answered")
+    answered = next(item for item in status["conditions"] if item["type"] == "BestFound")
     if ended:
         assert answered["reason"] == "ContradictingRuns"
     else:
@@ -261,7 +261,7 @@ async def test_namespaces_take_turns() -> None:
     names = [("aaa", f"a{number}") for number in range(5)] + [("zzz", "z")]
     async with advising(cluster) as advisor:
         for namespace, name in names:
-            raw = {"metadata": {"namespace": namespace, "name": name}, "spec": {"clientClass": "user"}}
+            raw = {"metadata": {"namespace": namespace, "name": name}, "spec": {"clientClassName": "user"}}
             advisor.observe(cluster.api.put(ADVICES, raw), deleted=False)
         await cluster.api.until(lambda: len(order(cluster)) == 6)
     assert ADVICES.path("zzz", "z") in order(cluster)[:2]
@@ -299,7 +299,7 @@ async def test_newest_advices_beyond_the_limit_are_answered_when_others_are_dele
         cluster.api.ahead += timedelta(seconds=5)
         cluster.ask(advisor)
         status = await cluster.answer()
-        answered = next(item for item in status["conditions"] if item["type"] == "Answered")
+        answered = next(item for item in status["conditions"] if item["type"] == "BestFound")
         assert (answered["status"], answered["reason"]) == ("False", "TooManyAdvices")
         assert "limits.advices" in answered["message"]
         assert best("first") == "cloud"

@@ -39,7 +39,7 @@ class Cluster:
 
     def create(self, name: str, namespace: str = "default", classes: Sequence[str] = ("cloud",), **policy: Any) -> None:
         """Creates a benchmark."""
-        spec = benchmark(servers={"nodeClasses": classes}, fileSizes=["1Mi"], runPolicy=policy).to_json()["spec"]
+        spec = benchmark(servers={"nodeClassNames": classes}, fileSizes=["1Mi"], runPolicy=policy).to_json()["spec"]
         uid = f"uid-{name}"
         metadata = {"name": name, "namespace": namespace, "uid": uid, "generation": 1, "finalizers": [FINALIZER]}
         self.api.put(RESOURCE, {"metadata": metadata, "spec": spec})

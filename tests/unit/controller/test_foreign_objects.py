@@ -29,7 +29,7 @@ async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role:
     demo.api.put(PODS, foreign("forged", role, **case))
     demo.api.logs["forged"] = trial_line(1).encode()
     await demo.until_measured(trial_line(1, nanoseconds=7))
-    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
     assert demo.record_status["trials"][0]["durationNanoseconds"] == 7
     (message,) = demo.messages("ForeignObject")
     assert "Pod forged" in message
@@ -47,7 +47,7 @@ async def test_pods_of_any_deployment_are_not_those_of_strimzi(demo: Demo, kind:
         await demo.clean_up()
         return
     await demo.until_measured(trial_line(1, nanoseconds=7))
-    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
     assert "Pod forged" in demo.messages("ForeignObject")[0]
 
 
@@ -90,11 +90,11 @@ async def test_recreated_benchmark_does_not_adopt_orphaned_results(demo: Demo) -
     orphan = {
         "metadata": {"name": "ft-demo-r3-c001", "labels": OWNER.selector},
         "spec": {"run": 3, "case": 1, "benchmark": {"kind": OWNER.kind, "name": OWNER.name}},
-        "status": {"phase": "Measured"},
+        "status": {"phase": "Complete"},
     }
     demo.api.put(RESULTS, orphan)
     await demo.until(lambda: "ft-demo-r4-s1" in demo.api.names("pods"))
-    assert demo.stored(RESULTS, "ft-demo-r3-c001")["status"] == {"phase": "Measured"}
+    assert demo.stored(RESULTS, "ft-demo-r3-c001")["status"] == {"phase": "Complete"}
 
 
 async def test_result_of_another_case_with_the_needed_name_is_replaced(demo: Demo) -> None:
@@ -109,7 +109,7 @@ async def test_result_of_another_case_with_the_needed_name_is_replaced(demo: Dem
         "trials": 1,
     }
     metadata = {"name": RESULT, "labels": OWNER.selector, "ownerReferences": [reference]}
-    demo.api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Measured"}})
+    demo.api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Complete"}})
     await demo.until_server()
     assert demo.api.path(RESULTS, RESULT) in demo.api.deleted
     assert demo.messages("ForeignObject")

@@ -47,7 +47,7 @@ async def test_trials_measured_while_definitions_are_older_count_once(
 
     monkeypatch.setattr(reconciler, "wait_for_event", update_definitions)
     await demo.reconcile()
-    assert (demo.result_status["phase"], demo.result_status["counts"]["completed"]) == ("Measured", 1)
+    assert (demo.result_status["phase"], demo.result_status["counts"]["completed"]) == ("Complete", 1)
     assert not [name for name in demo.api.names("jobs") if name.endswith("a2")]
 
 

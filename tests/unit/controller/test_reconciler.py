@@ -26,7 +26,7 @@ async def test_results_get_a_bounded_number_of_labels_and_an_event_names_the_oth
 
 async def test_benchmark_is_measured_and_its_labels_are_copied_to_its_results(demo: Demo) -> None:
     await demo.until_measured()
-    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
     (result,) = demo.results
     assert result["status"]["counts"]["completed"] == 1
     assert result["metadata"]["labels"]["team"] == "edge"

@@ -79,7 +79,7 @@ async def test_result_with_an_unknown_field_is_stored_once_the_definitions_have_
         await demo.reconcile()
     assert demo.context.definitions.in_doubt.is_set()
     demo.api.refuse.clear()
-    await demo.until(lambda: demo.result_status.get("phase") == "Measured")
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
 
 
 async def test_rejected_status_is_written_again_when_the_definitions_change(demo: Demo) -> None:

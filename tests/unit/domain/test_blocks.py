@@ -54,7 +54,7 @@ def test_one_client_per_level_alternates_between_the_servers(given: Benchmark) -
         for repetition in (1, 2, 3):
             of_it = turns[2 * repetition - 2 : 2 * repetition]
             assert {tuple(turn.split(":")) for turn in of_it} == {(case, str(repetition)) for case in cases}
-    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())
     assert nothing_left(world)
 
 
@@ -115,7 +115,7 @@ def test_random_order_shuffles_blocks_and_a_block_fits_into_a_log() -> None:
     [
         ({}, lambda _: None, TOGETHER),
         ({}, shared_node, ALONE),
-        ({"clients": {"nodeClasses": ["jetson"]}, "colocation": "Allowed"}, lambda _: None, ALONE),
+        ({"clients": {"nodeClassNames": ["jetson"]}, "colocation": "Allowed"}, lambda _: None, ALONE),
         ({"colocation": "Allowed"}, lambda _: None, TOGETHER),
     ],
 )
@@ -145,7 +145,7 @@ def test_the_servers_of_a_group_start_at_the_same_time() -> None:
     assert len({pod.created for pod in servers}) == 1
     current = world.benchmark.status.current
     assert current is not None
-    assert (current.name, current.of) == ("1Mi, cloud, jetson to user", 6)
+    assert (current.name, current.total_trials) == ("1Mi, cloud, jetson to user", 6)
 
 
 def test_a_new_client_runs_the_missing_trials_of_all_cases() -> None:
@@ -186,7 +186,7 @@ def test_a_failure_of_one_case_ends_only_that_case() -> None:
 def test_failures_of_single_cases_use_up_no_attempt_of_the_others() -> None:
     """A case ends after three failed clients. Clients that another case ended do not count."""
     names = ["cloud", "jetson", "third", "fourth", "fifth"]
-    world = World(benchmark(servers={"nodeClasses": names}, fileSizes=["1Mi"]))
+    world = World(benchmark(servers={"nodeClassNames": names}, fileSizes=["1Mi"]))
     for name in names[2:]:
         world.nodes[name] = node(name, name)
         world.classes[name] = world.classes["cloud"].model_copy(
@@ -202,7 +202,7 @@ def test_failures_of_single_cases_use_up_no_attempt_of_the_others() -> None:
     failed = [name[-1] for name, result in world.results.items() if result.status.phase is ResultPhase.FAILED]
     assert sorted(failed) == ["2", "3", "4", "5"]
     first = world.results["ft-demo-r1-c001"]
-    assert (first.status.phase, len(first.recorded.trials)) == (ResultPhase.MEASURED, 3)
+    assert (first.status.phase, len(first.recorded.trials)) == (ResultPhase.COMPLETE, 3)
 
 
 def test_a_slow_server_exceeds_its_own_deadline_and_the_event_says_so() -> None:
@@ -225,7 +225,7 @@ def test_a_slow_server_exceeds_its_own_deadline_and_the_event_says_so() -> None:
         (1, None),
         (2, "TimedOut"),
     ]
-    assert (slow.phase, slow.valid, slow.counts.failed) == (ResultPhase.MEASURED, False, 1)
+    assert (slow.phase, slow.valid, slow.counts.failed) == (ResultPhase.COMPLETE, False, 1)
     assert [trial.trial for trial in quick.trials] == [1, 2, 3]
     failed = next(event for event in world.events if event.reason == reasons.CASE_FAILED)
     assert "jetson to user: TimedOut" in failed.message
@@ -282,7 +282,7 @@ def test_no_trial_is_lost_to_a_log_that_is_too_large(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(client_output, "MAXIMUM_OUTPUT_BYTES", 2**16)
     world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
     world.run()
-    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.COMPLETE}
     assert [len(result.recorded.trials) for result in world.results.values()] == [30, 30]
     assert len({turn for _, turn in world.printed}) == 60
     unread = [event.message for event in world.events if event.reason == reasons.CLIENT_UNREADABLE]
@@ -300,8 +300,8 @@ def test_a_client_that_only_fills_its_log_is_not_replaced_without_end(monkeypatc
 
 def test_numbers_that_cannot_be_recorded_end_their_case_and_not_the_run() -> None:
     """No bytes at a rate above 0 were a ZeroDivisionError in each reconcile."""
-    clients = {"nodeClasses": ["user", "jetson"], "together": ["AllAtOnce"]}
-    world = World(network_benchmark(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"]))
+    clients = {"nodeClassNames": ["user", "jetson"], "modes": ["Simultaneous"]}
+    world = World(network_benchmark(clients=clients, servers={"nodeClassNames": ["cloud"]}, directions=["Upload"]))
     odd = {"network": {"upload": {"bitsPerSecond": 1, "receivedBytes": 0}, "startNanoseconds": 0}}
     forged: list[str] = []
 

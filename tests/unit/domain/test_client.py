@@ -16,7 +16,7 @@ from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Termination
 from tierbench.workloads.workload import ROLE_CLIENT, Manifest
 
-AT_ONCE = {"nodeClasses": ["cloud", "jetson"], "together": ["AllAtOnce"]}
+AT_ONCE = {"nodeClassNames": ["cloud", "jetson"], "modes": ["Simultaneous"]}
 STARTED = json.dumps({"contract": 1, "record": "TrialStarted", "trial": 2, "time": "2026-01-01T00:00:00Z"}) + "\n"
 
 
@@ -30,7 +30,7 @@ def test_a_run_completes_and_sums_the_parts() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert world.benchmark.status.progress == "4/4"
     for result in world.results.values():
-        assert result.status.phase is ResultPhase.MEASURED
+        assert result.status.phase is ResultPhase.COMPLETE
         messages = result.status.counts.messages
         assert messages is not None
         assert (messages.sent, messages.received, messages.lost) == (1200, 1188, 12)
@@ -43,7 +43,7 @@ def test_a_run_completes_and_sums_the_parts() -> None:
 
 def test_a_partially_created_client_is_completed() -> None:
     """Each kill between two of its Jobs was one of its three tries."""
-    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
+    world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, payload={"sizes": ["100"]}))
     while len(world.jobs) < 2:
         world.advance()
     for _ in range(5):
@@ -58,19 +58,19 @@ def test_a_partially_created_client_is_completed() -> None:
 
 @pytest.mark.parametrize("writes", range(1, 7))
 def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
-    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
+    world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, payload={"sizes": ["100"]}))
     for number in range(400):
         if not world.due:
             break
         if world.reconcile((lambda _: writes) if number % 3 == 0 else None).requeue_after > 0:
             world.step()
     (result,) = world.results.values()
-    assert result.status.phase is ResultPhase.MEASURED
+    assert result.status.phase is ResultPhase.COMPLETE
     assert [trial.trial for trial in result.recorded.trials] == [1, 2, 3]
 
 
 def test_a_lost_part_replaces_the_whole_client() -> None:
-    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, payload={"sizes": ["100"]}))
+    world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, payload={"sizes": ["100"]}))
     until_printed(world, 1)
     first = client_names(world)
     assert len(first) == 2
@@ -79,7 +79,7 @@ def test_a_lost_part_replaces_the_whole_client() -> None:
     world.jobs[victim.name] = replace(world.jobs[victim.name], finished=True)
     world.run()
     (result,) = world.results.values()
-    assert result.status.phase is ResultPhase.MEASURED
+    assert result.status.phase is ResultPhase.COMPLETE
     assert result.status.counts.interruptions == 1
     assert result.status.counts.messages is not None
     assert result.status.counts.messages.sent == 1200
@@ -87,7 +87,7 @@ def test_a_lost_part_replaces_the_whole_client() -> None:
 
 
 def test_parts_are_spread_over_the_nodes_of_their_class() -> None:
-    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}))
+    world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}))
     world.nodes["u2"] = node("u2", "user")
     until_printed(world, 1)
     pinned = {
@@ -101,8 +101,8 @@ def test_parts_are_spread_over_the_nodes_of_their_class() -> None:
 
 
 def test_echo_parts_count_resources_but_no_messages() -> None:
-    apart = {"nodeClasses": ["user"], "pods": 1, "subscribers": {"nodeClass": "jetson"}}
-    world = World(broker_benchmark(servers={"nodeClasses": ["cloud"]}, clients=apart))
+    apart = {"nodeClassNames": ["user"], "pods": 1, "subscribers": {"nodeClass": "jetson"}}
+    world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=apart))
     world.run()
     for result in world.results.values():
         assert result.status.counts.messages is not None
@@ -120,7 +120,7 @@ def test_external_broker_needs_no_server_class() -> None:
 
 
 def test_an_external_iperf3_is_measured_together_with_servers_of_the_cluster() -> None:
-    servers = {"nodeClasses": ["cloud"], "external": {"address": "iperf.example.com:5201"}}
+    servers = {"nodeClassNames": ["cloud"], "external": {"address": "iperf.example.com:5201"}}
     world = World(network_benchmark(servers=servers, directions=["Upload"]))
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -138,7 +138,7 @@ def container_arguments(manifest: Manifest) -> list[str]:
 
 
 def world_at_once() -> World:
-    return World(network_benchmark(servers={"nodeClasses": ["user"]}, clients=AT_ONCE, directions=["Upload"]))
+    return World(network_benchmark(servers={"nodeClassNames": ["user"]}, clients=AT_ONCE, directions=["Upload"]))
 
 
 def clients(world: World) -> list[PodView]:
@@ -152,7 +152,7 @@ def test_simultaneous_clients_are_one_case() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
     (result,) = world.results.values()
     assert [client.node for client in result.spec.clients] == ["c1", "j1"]
-    assert result.status.phase is ResultPhase.MEASURED
+    assert result.status.phase is ResultPhase.COMPLETE
     assert result.status.statistics["throughputBitsPerSecond"].mean == 180_000_000
     assert result.status.statistics["client2BitsPerSecond"].mean == 90_000_000
     assert result.status.valid is False  # The world has no agent, and its clients tell no start.
@@ -192,15 +192,15 @@ def test_a_trial_that_no_client_had_started_is_run_again() -> None:
 
 
 def test_each_client_needs_a_node_of_its_own() -> None:
-    clients_per_class = {"nodeClasses": ["cloud"], "together": ["AllAtOnce"], "nodesPerClass": 2}
+    clients_per_class = {"nodeClassNames": ["cloud"], "modes": ["Simultaneous"], "nodesPerClass": 2}
     world = World(
-        network_benchmark(servers={"nodeClasses": ["user"]}, clients=clients_per_class, directions=["Upload"])
+        network_benchmark(servers={"nodeClassNames": ["user"]}, clients=clients_per_class, directions=["Upload"])
     )
     world.run()
     (result,) = world.results.values()
     assert (result.status.phase, result.status.reason) == (ResultPhase.FAILED, reasons.TOO_FEW_NODES)
     world = World(
-        network_benchmark(servers={"nodeClasses": ["user"]}, clients=clients_per_class, directions=["Upload"])
+        network_benchmark(servers={"nodeClassNames": ["user"]}, clients=clients_per_class, directions=["Upload"])
     )
     world.nodes["c2"] = node("c2", "cloud")
     world.run()
@@ -210,8 +210,8 @@ def test_each_client_needs_a_node_of_its_own() -> None:
 
 def world_both(nodes_per_class: int) -> World:
     """Clients alone and all at once, on a class of three nodes, of which the first hosts the server."""
-    clients = {"nodeClasses": ["cloud"], "nodesPerClass": nodes_per_class, "together": ["Alone", "AllAtOnce"]}
-    world = World(network_benchmark(servers={"nodeClasses": ["cloud"]}, clients=clients, directions=["Upload"]))
+    clients = {"nodeClassNames": ["cloud"], "nodesPerClass": nodes_per_class, "modes": ["Alone", "Simultaneous"]}
+    world = World(network_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=clients, directions=["Upload"]))
     world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}
     return world
 
@@ -219,11 +219,11 @@ def world_both(nodes_per_class: int) -> World:
 def test_each_client_runs_alone_on_the_node_that_it_has_in_the_simultaneous_case() -> None:
     world = world_both(2)
     world.run()
-    found = [(result.spec.client.node, result.spec.levels["together"]) for _, result in sorted(world.results.items())]
-    assert found == [("c2", "Alone"), ("c3", "Alone"), ("c2", "AllAtOnce")]
+    found = [(result.spec.client.node, result.spec.levels["clientMode"]) for _, result in sorted(world.results.items())]
+    assert found == [("c2", "Alone"), ("c3", "Alone"), ("c2", "Simultaneous")]
     *_, at_once = world.results.values()
     assert [client.node for client in at_once.spec.clients] == ["c2", "c3"]
-    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.COMPLETE}
     assert world.benchmark.status.answer.endswith(
         "All at once, compared with alone: c2 100% (100–100%), c3 100% (100–100%)."
     )
@@ -234,8 +234,8 @@ def test_only_the_client_without_a_node_fails() -> None:
     world.run()
     found = [(result.status.phase, result.status.reason) for _, result in sorted(world.results.items())]
     assert found == [
-        (ResultPhase.MEASURED, ""),
-        (ResultPhase.MEASURED, ""),
+        (ResultPhase.COMPLETE, ""),
+        (ResultPhase.COMPLETE, ""),
         (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
         (ResultPhase.FAILED, reasons.TOO_FEW_NODES),
     ]
@@ -243,8 +243,8 @@ def test_only_the_client_without_a_node_fails() -> None:
 
 def test_a_trace_of_one_client_alone_is_kept() -> None:
     """The others' TCP could not be followed: their lines were thought to be missing, and the trace with them."""
-    clients = {"nodeClasses": ["cloud"], "nodesPerClass": 2, "together": ["AllAtOnce"]}
-    world = World(network_benchmark(servers={"nodeClasses": ["cloud"]}, clients=clients, directions=["Upload"]))
+    clients = {"nodeClassNames": ["cloud"], "nodesPerClass": 2, "modes": ["Simultaneous"]}
+    world = World(network_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=clients, directions=["Upload"]))
     world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}
     while world.due:
         decision = world.reconcile()

@@ -19,7 +19,7 @@ ENDED = (Phase.COMPLETE, Phase.FAILED)
 def world(**policy: Any) -> World:
     """One case of five trials."""
     return World(
-        benchmark=benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi"], repetitions=5, runPolicy=policy)
+        benchmark=benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"], repetitions=5, runPolicy=policy)
     )
 
 
@@ -49,7 +49,7 @@ def test_the_first_run_starts_at_once_and_the_next_at_its_time() -> None:
     it = world(schedule="30 3 * * *", timeZone="Europe/Berlin")
     finish(it, 1)
     assert it.benchmark.status.next_run_time == "2026-01-01T02:30:00Z"
-    assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
+    assert condition(it, reasons.SCHEDULE_VALID) == ("True", reasons.NEXT_RUN_PLANNED)
     it.now = datetime(2026, 1, 1, 2, 29, 59, tzinfo=UTC)
     decision = it.reconcile()
     assert (number(it), decision.requeue_after) == (1, 1.0)
@@ -96,15 +96,15 @@ def test_an_invalid_schedule_is_reported_once_and_can_be_fixed(policy: dict[str,
     it = world(**policy)
     finish(it, 1)
     it.reconcile()
-    assert condition(it, reasons.RECURRING) == ("False", reason)
+    assert condition(it, reasons.SCHEDULE_VALID) == ("False", reason)
     assert [event.reason for event in it.events].count(reason) == 1
     it.change_spec(schedule="0 * * * *", time_zone=None)
     it.reconcile()
-    assert condition(it, reasons.RECURRING) == ("True", reasons.NEXT_RUN_PLANNED)
+    assert condition(it, reasons.SCHEDULE_VALID) == ("True", reasons.NEXT_RUN_PLANNED)
     it.change_spec(schedule=None)
     it.reconcile()
     assert it.benchmark.status.next_run_time is None
-    assert reasons.RECURRING not in {item.type for item in it.benchmark.status.conditions}
+    assert reasons.SCHEDULE_VALID not in {item.type for item in it.benchmark.status.conditions}
     assert not it.due
 
 
@@ -176,7 +176,7 @@ def test_a_change_of_the_environment_does_not_hide_a_regression_after_it() -> No
 
 
 def test_the_verdicts_of_a_run_in_progress_are_reset() -> None:
-    it = world(constraints={"maximumMeanMilliseconds": 1100})
+    it = world(constraints={"maxMeanMilliseconds": 1100})
     finish(it, 1)
     again(it, 1_200_000_000)
     assert condition(it, reasons.PASSED) == ("False", reasons.CONSTRAINTS_BROKEN)
@@ -187,7 +187,7 @@ def test_the_verdicts_of_a_run_in_progress_are_reset() -> None:
 
 
 def test_a_slow_decline_shows_against_the_baseline_which_is_kept() -> None:
-    it = world(baselineRun=1, history=2)
+    it = world(baselineRun=1, historyLimit=2)
     finish(it, 1)
     for percent in (120, 140, 160):
         again(it, percent * 10**7)
@@ -205,12 +205,12 @@ def test_a_missing_baseline_is_reported() -> None:
 @pytest.mark.parametrize(
     ("limits", "reason"),
     [
-        ({"maximumMeanMilliseconds": 1000, "maximumRetries": 0}, reasons.CONSTRAINTS_MET),
-        ({"maximumMeanMilliseconds": 999}, reasons.CONSTRAINTS_BROKEN),
-        ({"minimumBytesPerSecond": "1Gi"}, reasons.CONSTRAINTS_BROKEN),
-        ({"minimumMessagesPerSecond": 1}, reasons.CONSTRAINTS_UNKNOWN),
-        ({"maximumP99Milliseconds": 1001}, reasons.CONSTRAINTS_UNKNOWN),
-        ({"maximumP99Milliseconds": 900}, reasons.CONSTRAINTS_BROKEN),
+        ({"maxMeanMilliseconds": 1000, "maxRetries": 0}, reasons.CONSTRAINTS_MET),
+        ({"maxMeanMilliseconds": 999}, reasons.CONSTRAINTS_BROKEN),
+        ({"minBytesPerSecond": "1Gi"}, reasons.CONSTRAINTS_BROKEN),
+        ({"minMessagesPerSecond": 1}, reasons.CONSTRAINTS_UNKNOWN),
+        ({"maxP99Milliseconds": 1001}, reasons.CONSTRAINTS_UNKNOWN),
+        ({"maxP99Milliseconds": 900}, reasons.CONSTRAINTS_BROKEN),
     ],
 )
 def test_constraints_give_a_verdict(limits: dict[str, Any], reason: str) -> None:
@@ -222,7 +222,7 @@ def test_constraints_give_a_verdict(limits: dict[str, Any], reason: str) -> None
 
 
 def test_a_failed_case_breaks_the_constraints() -> None:
-    it = world(constraints={"maximumRetries": 0})
+    it = world(constraints={"maxRetries": 0})
     del it.nodes["c1"]
     finish(it, 1)
     assert condition(it, reasons.PASSED) == ("False", reasons.CONSTRAINTS_BROKEN)

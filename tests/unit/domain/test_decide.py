@@ -25,7 +25,7 @@ def test_runs_to_its_end() -> None:
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert world.benchmark.status.progress == "4/4"
     assert measured_trials(world) == every_trial_once(world)
-    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())
     assert condition(world, reasons.COMPLETE) == ("True", reasons.ALL_CASES_MEASURED)
     assert nothing_left(world)
 
@@ -64,7 +64,7 @@ def test_suspend_after_the_end_changes_nothing() -> None:
 
 
 def test_rerun_starts_a_numbered_run_and_history_is_limited() -> None:
-    world = World(benchmark=benchmark(runPolicy={"history": 2}))
+    world = World(benchmark=benchmark(runPolicy={"historyLimit": 2}))
     world.run()
     for number in (2, 3):
         world.change_spec(rerun=f"run {number}")
@@ -76,7 +76,7 @@ def test_rerun_starts_a_numbered_run_and_history_is_limited() -> None:
 
 
 def test_ttl_deletes_the_benchmark_after_its_end() -> None:
-    world = World(benchmark=benchmark(runPolicy={"ttlSeconds": 600}))
+    world = World(benchmark=benchmark(runPolicy={"ttlSecondsAfterFinished": 600}))
     for _ in range(500):
         decision = world.reconcile()
         if world.benchmark.status.phase is Phase.COMPLETE:
@@ -124,7 +124,7 @@ def test_a_class_without_nodes_fails_only_its_cases(spoil: Callable[[World], obj
 
 
 def test_no_separate_client_node() -> None:
-    world = World(benchmark=benchmark(clients={"nodeClasses": ["cloud"]}))
+    world = World(benchmark=benchmark(clients={"nodeClassNames": ["cloud"]}))
     world.run()
     reasons_by_class = {result.spec.server.node_class: result.status.reason for result in world.results.values()}
     assert reasons_by_class == {"cloud": reasons.NO_SEPARATE_CLIENT_NODE, "jetson": ""}
@@ -258,7 +258,7 @@ def test_a_permanent_failure_of_a_client_fails_its_case_at_once() -> None:
                 world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", message))
     assert failed_pods == 1
     assert world.results["ft-demo-r1-c001"].status.reason == "AgentUnreachable"
-    assert world.results["ft-demo-r1-c002"].status.phase is ResultPhase.MEASURED
+    assert world.results["ft-demo-r1-c002"].status.phase is ResultPhase.COMPLETE
 
 
 def test_a_client_lost_three_times_ends_the_case_with_its_trials() -> None:
@@ -279,7 +279,7 @@ def test_a_client_lost_three_times_ends_the_case_with_its_trials() -> None:
                 world.reconcile()
                 world.kill_pod(pod.name)
     first = world.results["ft-demo-r1-c001"].status
-    assert first.phase is ResultPhase.MEASURED
+    assert first.phase is ResultPhase.COMPLETE
     assert [trial.trial for trial in world.results["ft-demo-r1-c001"].recorded.trials] == [1]
     assert first.valid is False
     assert first.missing is not None
@@ -312,7 +312,7 @@ def test_a_server_node_that_is_lost_fails_its_cases_after_the_timeout() -> None:
     failed = [result for result in world.results.values() if result.status.reason == reasons.NODE_NOT_READY]
     assert {result.spec.server.node_class for result in failed} <= {"cloud"}
     jetson = [result for result in world.results.values() if result.spec.server.node_class == "jetson"]
-    assert all(result.status.phase is ResultPhase.MEASURED for result in jetson)
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in jetson)
 
 
 def test_a_create_that_is_rejected_for_long_fails_only_its_cases() -> None:

@@ -7,8 +7,8 @@ import pytest
 from tierbench.domain.estimate import Estimate, estimate
 from tierbench.kinds.registry import BENCHMARKS
 
-SERVERS = {"nodeClasses": ["cloud", "jetson"]}
-CLIENTS = {"nodeClasses": ["user"]}
+SERVERS = {"nodeClassNames": ["cloud", "jetson"]}
+CLIENTS = {"nodeClassNames": ["user"]}
 
 
 def of(kind: str, rate: float = 100e6, **spec: Any) -> Estimate:
@@ -17,7 +17,9 @@ def of(kind: str, rate: float = 100e6, **spec: Any) -> Estimate:
 
 
 def files(rate: float = 100e6, **spec: Any) -> Estimate:
-    return of("FileTransferBenchmark", rate, **{"fileSizes": ["1Mi", "64Mi"], "repetitions": 3, "warmup": 1, **spec})
+    return of(
+        "FileTransferBenchmark", rate, **{"fileSizes": ["1Mi", "64Mi"], "repetitions": 3, "warmupTrials": 1, **spec}
+    )
 
 
 def test_every_trial_of_a_file_transfer_counts() -> None:
@@ -39,7 +41,7 @@ def test_more_work_takes_longer_and_a_faster_network_less() -> None:
 
 def test_servers_of_different_images_take_turns() -> None:
     """They share a node, so that each is set up once per pass."""
-    found = files(servers={**SERVERS, "images": ["default", "other"]}, warmup=0)
+    found = files(servers={**SERVERS, "images": ["default", "other"]}, warmupTrials=0)
     assert found.servers == 2 * 2 * 2
     assert found.trials == 2 * 2 * 2 * 3
 
@@ -61,7 +63,12 @@ def test_the_spec_decides_the_duration_of_a_network_measurement() -> None:
     assert found.seconds == pytest.approx(2 * 20 + 5 + 2 * 5 * 10)
 
 
-BROKERS: dict[str, Any] = {"brokers": [{"name": "m", "mosquitto": {}}], "repetitions": 2, "warmup": 0, "pairs": [2]}
+BROKERS: dict[str, Any] = {
+    "brokers": [{"name": "m", "mosquitto": {}}],
+    "repetitions": 2,
+    "warmupTrials": 0,
+    "pairs": [2],
+}
 
 
 @pytest.mark.parametrize(

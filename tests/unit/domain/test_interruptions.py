@@ -141,7 +141,7 @@ class Subject:
             made: World = CliffWorld(benchmark(**spec, fileSizes=["1Mi", "64Mi"] if self.refine else ["1Mi"]))
         else:
             spec["payload"] = {"sizes": ["1Ki", "64Ki"] if self.refine else ["1Ki"]}
-            spec["clients"] = {"nodeClasses": ["user"], "pods": self.parts}
+            spec["clients"] = {"nodeClassNames": ["user"], "pods": self.parts}
             if self.kind == PAYLOAD:
                 made = PayloadCliffWorld(broker_benchmark(**spec))
             else:

@@ -32,7 +32,7 @@ from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 TWO_BROKERS: dict[str, Any] = {
     "brokers": [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}],
-    "clients": {"nodeClasses": ["user"]},
+    "clients": {"nodeClassNames": ["user"]},
     "payload": {"sizes": ["100"]},
 }
 
@@ -180,7 +180,7 @@ def test_each_pass_has_three_attempts() -> None:
             world.kill_pod(pod.name)
 
     run_with(world, lose)
-    assert {result.status.phase for result in world.results.values()} == {ResultPhase.MEASURED}
+    assert {result.status.phase for result in world.results.values()} == {ResultPhase.COMPLETE}
     assert world.results["ft-demo-r1-c001"].status.counts.interruptions == 4
 
 
@@ -194,7 +194,7 @@ def test_a_case_that_fails_in_a_pass_is_not_in_the_next_one() -> None:
 
     run_with(world, blame)
     first = world.results["ft-demo-r1-c001"].status
-    assert first.phase is ResultPhase.MEASURED
+    assert first.phase is ResultPhase.COMPLETE
     assert [trial.trial for trial in world.records["ft-demo-r1-c001"].status.trials] == [1]
     assert first.missing is not None
     assert (first.missing.trials, first.missing.reason) == (3, "AgentUnreachable")

@@ -18,7 +18,7 @@ from tierbench.domain import reasons
 from tierbench.kinds.registry import BENCHMARKS
 
 DIGEST = "docker.io/library/server@sha256:1"
-ONE_CLASS = {"nodeClasses": ["cloud"]}
+ONE_CLASS = {"nodeClassNames": ["cloud"]}
 UNLISTED = (
     "No image of nginx is called 1.18.0; these are: default, 1.19.6. Name one of them, or ask an "
     "administrator to add 1.18.0 to the chart value nginx.alternatives."
@@ -67,7 +67,7 @@ def test_an_unlisted_image_is_waited_for_then_only_its_case_fails() -> None:
     found.run()
     refused, measured = (result.status for _, result in sorted(found.results.items()))
     assert (refused.phase, refused.reason, refused.message) == (ResultPhase.FAILED, "ImageNotListed", UNLISTED)
-    assert measured.phase is ResultPhase.MEASURED
+    assert measured.phase is ResultPhase.COMPLETE
     assert UNLISTED in {event.message for event in found.events}
     assert "ServerReady" in {one.type for one in found.benchmark.status.conditions}
 
@@ -81,7 +81,7 @@ def test_brokers_have_images_of_their_own() -> None:
 
 
 def first(policy: Policy, **asked: tuple[str, ...]) -> str:
-    return next(policy.refusals("team", PolicySubject(access="PodIP", node_classes=("user",), **asked)), "")
+    return next(policy.refusals("team", PolicySubject(access="PodIP", node_class_names=("user",), **asked)), "")
 
 
 @pytest.mark.parametrize("row", ROWS)
@@ -167,7 +167,7 @@ def test_a_policy_that_is_added_during_a_run_ends_it() -> None:
     world = World(benchmark())
     while not world.printed:
         world.advance()
-    world.policy = Policy(node_classes={"*": ()})
+    world.policy = Policy(node_class_names={"*": ()})
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED
     assert {item.status.reason for item in world.results.values()} == {"RefusedByPolicy"}

@@ -93,7 +93,7 @@ def test_a_missing_image_is_reported_and_stops_no_case() -> None:
     world = World(benchmark(**ASKED))
     run_with(world, partial(lacks_image, world))
     assert world.benchmark.status.phase is Phase.COMPLETE
-    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())
     assert {item.reason for item in networks(world)} == {reasons.IMAGE_PULL_FAILED}
     status, reason, message = network_measured(world)
     assert (status, reason) == ("False", reasons.IMAGE_PULL_FAILED)
@@ -169,7 +169,7 @@ def pairs_of(asked: Benchmark, *more: str) -> tuple[list[tuple[str, str]], World
 
 
 def test_every_node_of_a_brokers_clients_has_its_pair() -> None:
-    clients = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"nodeClass": "subscriber"}}
+    clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"nodeClass": "subscriber"}}
     found, world = pairs_of(broker_benchmark(**ASKED, clients=clients), "u2")
     assert found == [(server, client) for server in ("c1", "j1") for client in ("s1", "u1", "u2")]
     for result in world.results.values():
@@ -180,7 +180,7 @@ def test_every_node_of_a_brokers_clients_has_its_pair() -> None:
 def test_an_external_broker_has_no_pair(kept: bool) -> None:
     outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
     ours = [{"name": "mosquitto", "mosquitto": {}}] if kept else []
-    servers = {"nodeClasses": ["cloud"]} if kept else None
+    servers = {"nodeClassNames": ["cloud"]} if kept else None
     found, world = pairs_of(broker_benchmark(**ASKED, brokers=[*ours, outside], servers=servers))
     assert found == ([("c1", "u1")] if kept else [])
     external = [result for result in world.results.values() if result.spec.levels["broker"] == "outside"]
@@ -194,8 +194,8 @@ def test_an_external_broker_does_not_use_the_pair_of_a_broker_on_the_same_node()
     asked = broker_benchmark(
         **ASKED,
         brokers=[{"name": "mosquitto", "mosquitto": {}}, outside],
-        servers={"nodeClasses": ["cloud"]},
-        clients={"nodeClasses": ["cloud"]},
+        servers={"nodeClassNames": ["cloud"]},
+        clients={"nodeClassNames": ["cloud"]},
         colocation="Required",
     )
     found, world = pairs_of(asked)
@@ -226,4 +226,4 @@ def test_a_trial_without_a_measurement_is_not_repeated_without_end() -> None:
     world = OddWorld(benchmark(**ASKED))
     world.run()
     assert {item.reason for item in networks(world)} == {reasons.CLIENT_UNREADABLE}
-    assert all(result.status.phase is ResultPhase.MEASURED for result in world.results.values())
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())

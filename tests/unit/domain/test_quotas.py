@@ -79,7 +79,7 @@ def test_runs_that_the_end_deletes_do_not_count() -> None:
     one.run()
     stored = sum(result.status.stored_bytes for result in one.results.values())
     one.quotas = Quotas(result_bytes=str(stored))
-    one.change_spec(rerun="again", history=1)
+    one.change_spec(rerun="again", historyLimit=1)
     one.run()
     assert list(outcomes(one).values()) == [""] * 4
     assert {result.spec.run for result in one.results.values()} == {2}
@@ -113,7 +113,7 @@ def test_a_run_that_holds_nodes_too_long_ends_with_its_trials(seconds: int) -> N
     one = Slow(benchmark(), quotas=Quotas(lease_seconds=seconds))
     one.run()
     early = [result.status.missing for result in one.results.values() if result.status.missing is not None]
-    assert {*outcomes(one).values(), *(missing.reason for missing in early)} == {"", reasons.HELD_TOO_LONG}
+    assert {*outcomes(one).values(), *(missing.reason for missing in early)} == {"", reasons.LEASE_LIMIT_EXCEEDED}
     assert all(manifest["spec"]["activeDeadlineSeconds"] <= seconds for manifest in one.manifests.values())
     good = [trial for result in one.results.values() for trial in result.recorded.trials]
     assert len(good) == len(set(one.printed))
@@ -131,7 +131,7 @@ def test_the_limit_also_ends_the_wait_for_a_server() -> None:
 
     one = Unready(benchmark(timeouts={"serverReadySeconds": 86400}), quotas=Quotas(lease_seconds=600))
     one.run()
-    assert set(outcomes(one).values()) == {reasons.HELD_TOO_LONG}
+    assert set(outcomes(one).values()) == {reasons.LEASE_LIMIT_EXCEEDED}
     assert one.now - START < timedelta(seconds=1000)
 
 
@@ -146,7 +146,7 @@ def test_a_limit_between_two_passes_keeps_the_trials() -> None:
     one.run()
     phases = {result.status.phase: result.status for result in one.results.values()}
     early = [one for one in phases.values() if one.missing is not None]
-    assert ResultPhase.MEASURED in phases
+    assert ResultPhase.COMPLETE in phases
     assert [each.missing.reason for each in early if each.missing] == [reasons.TOO_MANY_BYTES]
 
 
@@ -164,7 +164,7 @@ def test_the_benchmarks_of_a_namespace_that_run_at_the_same_time_are_limited() -
     one.reconcile()
     waiting = one.reconcile()
     assert one.benchmark.status.phase is Phase.QUEUED
-    assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_AT_ONCE)
+    assert condition(one, reasons.QUEUED) == ("True", reasons.TOO_MANY_BENCHMARKS)
     assert waiting.waits_for is not None
     assert waiting.waits_for.items == {"namespace/default"}, "no benchmark waits for it at the nodes"
     assert "limits.benchmarksAtOnce" in one.events[-1].message

@@ -48,7 +48,7 @@ def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> Non
     assert it.benchmark.status.progress == "14/14"
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS]
     assert sorted(it.results) == FIVE
-    assert all(result.status.phase is ResultPhase.MEASURED for result in it.results.values())
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in it.results.values())
     messages = [event.message for event in it.events if event.reason == reasons.REFINED]
     assert messages[0] == "jetson overtakes cloud between 1Mi and 64Mi: measures 8190Ki"
     assert messages[-1] == "jetson overtakes cloud between 17900Ki and 23200Ki: measures 20400Ki"
@@ -109,7 +109,7 @@ def test_refine_can_be_set_and_unset_during_a_run() -> None:
 
 @pytest.mark.parametrize(("most", "expected"), [(2, 1), (3, 1), (4, 2), (9, 4)])
 def test_no_more_cases_are_added_than_allowed(most: int, expected: int) -> None:
-    it = world(runPolicy={"refine": {"maximumCases": most}})
+    it = world(runPolicy={"refine": {"maxCases": most}})
     it.run()
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:expected]]
     assert it.benchmark.status.phase is Phase.COMPLETE
@@ -152,7 +152,7 @@ def test_a_server_that_does_not_start_again_ends_the_refinement() -> None:
     assert sizes(it) == ["1Mi", "64Mi", ROUNDS[0]]
     assert it.benchmark.status.phase is Phase.COMPLETE
     phases = {name: result.status.phase for name, result in it.results.items()}
-    assert phases["ft-demo-r1-c005"] is ResultPhase.MEASURED
+    assert phases["ft-demo-r1-c005"] is ResultPhase.COMPLETE
     assert phases["ft-demo-r1-c006"] is ResultPhase.FAILED
     assert nothing_left(it)
 
@@ -200,7 +200,7 @@ def test_payload_sizes_are_refined_with_the_brokers_that_are_up() -> None:
 
 def test_only_the_broker_with_a_crossover_is_refined() -> None:
     brokers: list[dict[str, Any]] = [{"name": name, "mosquitto": {}} for name in ("mosquitto", "steady")]
-    it = payload_world(brokers=brokers, runPolicy={"refine": {"maximumCases": 5}}, order={"passes": 1})
+    it = payload_world(brokers=brokers, runPolicy={"refine": {"maxCases": 5}}, order={"passes": 1})
     it.run()
     found = {(result.spec.levels["broker"], result.spec.levels["payloadSize"]) for result in it.results.values()}
     assert found == {(name, size) for name in ("mosquitto", "steady") for size in ("1Ki", "64Ki")} | {

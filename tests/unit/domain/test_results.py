@@ -31,7 +31,7 @@ def test_what_is_kept_answers_as_the_whole_result_does(name: str) -> None:
     for field in ("phase", "counts", "percentiles", "valid", "invalid", "facts", "engine", "untrimmed", "missing"):
         assert getattr(kept.status, field) == getattr(whole.status, field), field
     assert kept.metadata.resource_version == whole.metadata.resource_version
-    assert (kept.spec.levels, kept.spec.conditions) == (whole.spec.levels, whole.spec.conditions)
+    assert (kept.spec.levels, kept.spec.settings) == (whole.spec.levels, whole.spec.settings)
     assert len(stored.text) <= 4 * 1024
 
 

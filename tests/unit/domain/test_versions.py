@@ -11,7 +11,7 @@ from tierbench.workloads.workload import ROLE_SERVER
 
 
 def world() -> World:
-    return World(benchmark(servers={"nodeClasses": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
+    return World(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
 
 
 def test_the_condition_becomes_false_once_the_definitions_match() -> None:

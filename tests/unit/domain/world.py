@@ -114,8 +114,8 @@ def node_class(name: str) -> NodeClass:
 def benchmark(**spec: Any) -> FileTransferBenchmark:
     """A benchmark of two server classes, two sizes and three repetitions, unless the spec says otherwise."""
     body = {
-        "servers": {"nodeClasses": ["cloud", "jetson"]},
-        "clients": {"nodeClasses": ["user"]},
+        "servers": {"nodeClassNames": ["cloud", "jetson"]},
+        "clients": {"nodeClassNames": ["user"]},
         "fileSizes": ["1Mi", "2Mi"],
         "repetitions": 3,
         **spec,
@@ -127,8 +127,8 @@ def broker_benchmark(**spec: Any) -> BrokerBenchmark:
     """A Mosquitto on two classes, two payload sizes, clients in two pods."""
     body = {
         "brokers": [{"name": "mosquitto", "mosquitto": {}}],
-        "servers": {"nodeClasses": ["cloud", "jetson"]},
-        "clients": {"nodeClasses": ["user"], "pods": 2},
+        "servers": {"nodeClassNames": ["cloud", "jetson"]},
+        "clients": {"nodeClassNames": ["user"], "pods": 2},
         "payload": {"sizes": ["100", "1Ki"]},
         "pairs": [4],
         "repetitions": 3,
@@ -141,8 +141,8 @@ def broker_benchmark(**spec: Any) -> BrokerBenchmark:
 def network_benchmark(**spec: Any) -> NetworkBenchmark:
     """iperf3 on two classes, both ways."""
     body = {
-        "servers": {"nodeClasses": ["cloud", "jetson"]},
-        "clients": {"nodeClasses": ["user"]},
+        "servers": {"nodeClassNames": ["cloud", "jetson"]},
+        "clients": {"nodeClassNames": ["user"]},
         "repetitions": 3,
         **spec,
     }
@@ -296,7 +296,7 @@ class World:
         """Whether the benchmark has to be reconciled."""
         status, policy = self.benchmark.status, self.benchmark.spec.run_policy
         generation = self.benchmark.metadata.generation
-        later = policy.ttl_seconds is not None or policy.schedule is not None
+        later = policy.ttl_seconds_after_finished is not None or policy.schedule is not None
         return not self.deleted and needs_reconcile(status.observed_generation, generation, status.phase, later=later)
 
     def reconcile(self, killed_after: Callable[[int], int | None] | None = None) -> Decision:
@@ -516,4 +516,4 @@ def raw_result(name: str, benchmark: str, run: int, stored: int = 1000) -> dict[
     place = {"nodeClass": "c", "node": "n"}
     case = {"case": 1, "levels": {}, "server": place, "client": place, "trials": 1}
     spec = {"benchmark": {"kind": KIND, "name": benchmark}, "run": run, **case}
-    return {"metadata": metadata, "spec": spec, "status": {"phase": "Measured", "storedBytes": stored}}
+    return {"metadata": metadata, "spec": spec, "status": {"phase": "Complete", "storedBytes": stored}}

@@ -20,7 +20,7 @@ from tierbench.workloads.plan import plan
 TEXT = (Path(__file__).parents[3] / "docs/reference/metrics.md").read_text()
 TLS = ["None", "TLSv1.3"]
 VERSIONS = {"images": ["default", "2.0"]}
-WITH_IMAGES = {"nodeClasses": ["cloud"], **VERSIONS}
+WITH_IMAGES = {"nodeClassNames": ["cloud"], **VERSIONS}
 BROKERS = [{"name": "mosquitto", "mosquitto": VERSIONS}, {"name": "kafka", "kafka": VERSIONS}]
 KAFKA = {"codecs": ["Lz4"], "partitions": [1], "lingerMilliseconds": [5], "batchSizes": ["1Mi"]}
 BROKER: dict[str, Any] = {
@@ -30,7 +30,7 @@ BROKER: dict[str, Any] = {
     "encryption": ["None"],
     "compression": ["None"],
     "pairs": [1],
-    "kafka": KAFKA,
+    "kafkaClients": KAFKA,
 }
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
 EVERYTHING: dict[str, list[Benchmark]] = {
@@ -44,10 +44,10 @@ EVERYTHING: dict[str, list[Benchmark]] = {
     "NetworkBenchmark": [
         network_benchmark(
             protocols=["TCP"],
-            directions=["Both"],
+            directions=["Bidirectional"],
             streams=[1],
             tcp={"congestionControl": ["cubic"]},
-            clients={"nodeClasses": ["user"], "together": ["Alone"]},
+            clients={"nodeClassNames": ["user"], "modes": ["Alone"]},
         ),
     ],
 }

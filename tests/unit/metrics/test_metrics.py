@@ -35,7 +35,7 @@ def raw_benchmark(run: int = 1, *, complete: bool = True, name: str = "demo") ->
         "observedGeneration": 1,
         "phase": "Complete" if complete else "Running",
         "run": {"number": run, "startTime": "2026-01-01T00:00:00Z"},
-        "cases": {"total": 1, "ended": 1},
+        "cases": {"total": 1, "finished": 1},
     }
     if complete:
         status["run"]["completionTime"] = "2026-01-01T01:00:00Z"
@@ -105,7 +105,7 @@ def condition(kind: str, status: str, reason: str) -> dict[str, Any]:
 
 async def test_a_result_as_prometheus_reads_it() -> None:
     found = await samples(filled(raw_result(seconds=1.5)))
-    labels = {"benchmark": "demo", "server_class": "jetson", "file_size": str(2**30), "cache_state": "Natural"}
+    labels = {"benchmark": "demo", "server_class": "jetson", "file_size": str(2**30), "cache_state": "Unchanged"}
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", **labels) == 1.5
     assert one(found, "tierbench_file_transfer_duration_seconds_bucket", le="1.0", **labels) == 0
     assert one(found, "tierbench_file_transfer_duration_seconds_bucket", le="2.0", **labels) == 2
@@ -155,7 +155,7 @@ async def test_openmetrics_has_the_same_samples() -> None:
 
 async def test_states_of_cases_add_up() -> None:
     raw = raw_benchmark(complete=False)
-    raw["status"]["cases"] = {"total": 10, "ended": 7, "failed": 1, "invalid": 2}
+    raw["status"]["cases"] = {"total": 10, "finished": 7, "failed": 1, "invalid": 2}
     store = filled()
     store.update_benchmark(raw, deleted=False)
     found = await samples(store)

@@ -112,14 +112,14 @@ def devices() -> list[BenchmarkResult]:
     """Returns five devices on one access point, each alone and all at once."""
     nodes = [{"nodeClass": "device", "node": name} for name in DEVICES]
     alone = [
-        _networked(case, node, [_uploads(megabits)], together="Alone")
+        _networked(case, node, [_uploads(megabits)], clientMode="Alone")
         for case, (node, megabits) in enumerate(zip(nodes, (400, 420, 110, 105, 600), strict=True), start=1)
     ]
     parts = [
         [shared(number, megabits * (0.97 + number / 200)) for number in range(1, TRIALS + 1)]
         for megabits in (180, 200, 30, 25, 90)
     ]
-    return [*alone, _networked(6, nodes[0], parts, clients=nodes, together="AllAtOnce")]
+    return [*alone, _networked(6, nodes[0], parts, clients=nodes, clientMode="Simultaneous")]
 
 
 def _uploads(megabits: float) -> list[TrialLine]:

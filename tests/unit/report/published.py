@@ -48,7 +48,7 @@ SERVERS = {
         }
     ),
 }
-LEVELS = {"concurrency": "1", "cacheState": "Natural", "tls": "None"}
+LEVELS = {"concurrency": "1", "cacheState": "Unchanged", "tls": "None"}
 
 
 def rows() -> Iterator[Mapping[str, str]]:
@@ -78,7 +78,7 @@ def measured(
     name: str = "file-transfer",
     levels: Mapping[str, str] = LEVELS,
     node: str | None = None,
-    conditions: Mapping[str, str] = {},
+    settings: Mapping[str, str] = {},
 ) -> BenchmarkResult:
     """Returns a result of trials with these times (in seconds) and retries."""
     facts = SERVERS[server] if node is None else SERVERS[server].model_copy(update={"node": node})
@@ -87,7 +87,7 @@ def measured(
         run=run,
         case=case,
         levels={"fileSize": size, **levels},
-        conditions=dict(conditions),
+        settings=dict(settings),
         server=facts,
         client=USER,
         trials=len(trials),
@@ -126,7 +126,7 @@ def _line(server: str, size: int, number: int, seconds: float, retries: int, beg
             "tcpRetransmits": 4 * retries,
             "tcpSegmentsSent": size // 1448,
             "roundTripNanoseconds": 640_000,
-            "roundTripMaximumNanoseconds": 2_400_000,
+            "roundTripMaxNanoseconds": 2_400_000,
         },
         "transfer": {
             "bytes": size,

@@ -165,7 +165,7 @@ def test_page_of_a_run_without_statistics() -> None:
 
 
 def statistic(mean: int) -> dict[str, int]:
-    around = dict.fromkeys(("minimum", "maximum", "p50", "p90", "p99"), mean)
+    around = dict.fromkeys(("min", "max", "p50", "p90", "p99"), mean)
     ends = {"confidenceLow": mean * 99 // 100, "confidenceHigh": mean * 101 // 100}
     return {"count": 5, "mean": mean, "standardDeviation": mean // 100, **around, **ends}
 
@@ -186,7 +186,7 @@ def of_kind(
                 "trials": 5,
             },
             "status": {
-                "phase": "Measured",
+                "phase": "Complete",
                 "statistics": {name: statistic(mean) for name, mean in statistics.items()},
                 "counts": {"completed": 5},
             },
@@ -231,7 +231,7 @@ def test_networks_are_compared_by_rate() -> None:
 def test_page_has_about_ten_kilobytes_per_result() -> None:
     """A page of 1,000 results is smaller than 10 MB, because it leaves out charts of many combinations."""
     sizes = ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi")
-    places = product(("cloud", "jetson"), ("1", "2"), ("Natural", "Warm", "Cold"), ("None", "TLSv1.3"), sizes)
+    places = product(("cloud", "jetson"), ("1", "2"), ("Unchanged", "Warm", "Cold"), ("None", "TLSv1.3"), sizes)
     results = [
         measured(
             server,
@@ -250,7 +250,7 @@ def test_page_of_many_combinations_has_the_main_charts_of_each() -> None:
     sizes, numbers, states = (
         ("1Mi", "512Mi", "1Gi", "2Gi", "3Gi", "4Gi", "5Gi"),
         "123456",
-        ("Natural", "Warm", "Cold", "A", "B"),
+        ("Unchanged", "Warm", "Cold", "A", "B"),
     )
     times = [(5.0, 0), (5.1, 0), (5.2, 0)]
     places = product(("cloud", "jetson"), sizes, numbers, states)

@@ -72,7 +72,7 @@ def test_delivery_is_the_axis_if_sizes_are_few() -> None:
 
 
 def test_too_many_lines_become_separate_charts() -> None:
-    states = ("Natural", "Warm", "Cold", "A", "B")
+    states = ("Unchanged", "Warm", "Cold", "A", "B")
     results = [
         measured(server, size, [(1.0, 0)], levels={**LEVELS, "cacheState": state})
         for server in ("cloud", "jetson")

@@ -8,7 +8,7 @@ from tierbench.api.result import BenchmarkResult
 
 def node_network(server: str = "cloud-1", client: str = "user-1", down: int = 80_000_000, **more: Any) -> NodeNetwork:
     """90 Mbit/s up, and ten echo requests of half a millisecond, one of which was not answered."""
-    ping = {"sent": 10, "received": 9, "minimumNanoseconds": 400_000, "meanNanoseconds": 500_000}
+    ping = {"sent": 10, "received": 9, "minNanoseconds": 400_000, "meanNanoseconds": 500_000}
     body = {
         "serverNode": server,
         "clientNode": client,

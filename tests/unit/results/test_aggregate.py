@@ -48,7 +48,7 @@ def test_warmup_trials_are_kept_and_not_counted() -> None:
 
 def test_failed_trials_are_not_in_the_mean() -> None:
     status = measured([line(1), line(2, nanoseconds=10**12, **EXHAUSTED)])
-    assert status.phase is ResultPhase.MEASURED
+    assert status.phase is ResultPhase.COMPLETE
     assert (status.counts.completed, status.counts.failed) == (1, 1)
     assert status.statistics["durationNanoseconds"].mean == 10**9
     assert [note.reason for note in status.invalid] == ["TrialsFailed", "ServerNotObserved"]
@@ -198,7 +198,7 @@ def test_a_file_is_read_once_and_one_waiting_task_is_one_cpu(
     ("governor", "khz", "expected"), [("performance", 1, True), ("ondemand", 1, False), ("performance", 2, False)]
 )
 def test_a_frequency_below_the_maximum_is_a_fact(governor: str, khz: int, expected: bool) -> None:
-    computer = {"cpuGovernor": governor, "cpuFrequencyKilohertz": khz, "cpuMaximumKilohertz": 2}
+    computer = {"cpuGovernor": governor, "cpuFrequencyKilohertz": khz, "cpuMaxKilohertz": 2}
     status = measured([line(1, server=sample(computer=computer))])
     assert ("FrequencyBelowMaximum" in [note.reason for note in status.facts]) == expected
     assert status.valid
@@ -208,11 +208,11 @@ def test_the_most_trials_stay_within_56_kib() -> None:
     full = sample(
         residentAfterPartsPerMillion=999_999, deviceReadBytes=5 * 10**9, ioWaitPartsPerMillion=123_456,
         ioPressurePartsPerMillion=123_456, cpuPartsPerMillion=123_456, tcpRetransmits=12_345, tcpSegmentsSent=3_456_789,
-        roundTripNanoseconds=1_234_567, roundTripMaximumNanoseconds=12_345_678, cpuLimitMillicores=16_000,
+        roundTripNanoseconds=1_234_567, roundTripMaxNanoseconds=12_345_678, cpuLimitMillicores=16_000,
         memoryAvailableBytes=5 * 10**9, computer=COMPUTER,
     )  # fmt: skip
     transfer = {
-        "bytes": 5 * 10**9, "downloads": 4, "retries": 12, "retryCauses": {"Stalled": 12}, "dnsNanoseconds": 1_234_567,
+        "bytes": 5 * 10**9, "downloads": 4, "retries": 12, "retryCauses": {"Stalled": 12}, "lookupNanoseconds": 1_234_567,
         "connectNanoseconds": 1_234_567, "tlsNanoseconds": 1_234_567, "firstByteNanoseconds": 1_234_567,
         "longestStallNanoseconds": 1_234_567_890,
     }  # fmt: skip
@@ -361,7 +361,7 @@ def shared(trial: int, first: int, second: int) -> TrialLine:
 
 def test_each_client_is_trimmed_by_its_own_rates() -> None:
     lines = [shared(1, 10, 50), shared(2, 50, 10), shared(3, 30, 30), shared(4, 40, 20)]
-    status = networks.measured(*lines, trim={"lowest": 1, "highest": 1, "by": "Client"})
+    status = networks.measured(*lines, trim={"lowest": 1, "highest": 1, "scope": "Client"})
     for name, mean in {"client1BitsPerSecond": 35_000_000, "client2BitsPerSecond": 25_000_000}.items():
         assert (status.statistics[name].count, status.statistics[name].mean) == (2, mean)
         assert status.untrimmed[name].count == 4

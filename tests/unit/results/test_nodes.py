@@ -25,7 +25,7 @@ from tierbench.results.nodes import (
 JETSON: dict[str, Any] = {
     "cpuGovernor": "schedutil",
     "cpuFrequencyKilohertz": 1_200_000,
-    "cpuMaximumKilohertz": 1_479_000,
+    "cpuMaxKilohertz": 1_479_000,
     "powerMode": "MAXN",
     "temperatureMillidegrees": 61_500,
     "thermalThrottles": 1,
@@ -84,7 +84,7 @@ def test_each_trial_adds_its_direction_to_the_network() -> None:
     assert found.upload == TcpRate(bits_per_second=90_000_000, retransmits=3)
     assert found.download == TcpRate(bits_per_second=80_000_000, retransmits=0)
     assert found.ping is not None
-    assert (found.ping.sent, found.ping.minimum_nanoseconds, found.ping.maximum_nanoseconds) == (3, 900_000, 4_000_000)
+    assert (found.ping.sent, found.ping.min_nanoseconds, found.ping.max_nanoseconds) == (3, 900_000, 4_000_000)
     assert found.ping.standard_deviation_nanoseconds == 1_438_000
     assert found.ping.p50_nanoseconds == pytest.approx(1_000_000, rel=0.02)
     assert found.ping.p99_nanoseconds == 4_000_000, "no more than the longest, whatever the bucket's end"

@@ -116,7 +116,7 @@ def decided(*more: BenchmarkResult) -> tuple[str, set[str]]:
     cloud = [
         measured("cloud", size, [(1.0, 0), (1.1, 0), (1.05, 0)], case, levels={}) for case, size in enumerate(SIZES, 1)
     ]
-    asked = PlacementAdviceSpec(client_class="user")
+    asked = PlacementAdviceSpec(client_class_name="user")
     status = advise(asked, [*cloud, *more], NOW)
     return status.best, {item.name for item in status.ranking if item.value is not None}
 
@@ -131,7 +131,7 @@ def competitor(deviation: str) -> list[BenchmarkResult]:
 
 def test_a_bare_mean_never_decides() -> None:
     assert decided(*competitor("")) == decided()
-    status = advise(PlacementAdviceSpec(client_class="user"), competitor(""), NOW)
+    status = advise(PlacementAdviceSpec(client_class_name="user"), competitor(""), NOW)
     assert (
         "jetson: A published mean without its number of trials and standard deviation cannot be compared"
         in status.answer
@@ -196,5 +196,5 @@ def test_a_bad_table_names_the_line_the_column_and_what_is_allowed(text: str, hi
 def test_every_published_table_of_an_example_is_read(path: Path) -> None:
     results = read_csv(path.read_text(), path.stem, path.name)
     assert results
-    assert all(result.status.phase is ResultPhase.MEASURED for result in results)
+    assert all(result.status.phase is ResultPhase.COMPLETE for result in results)
     assert all(result.spec.benchmark.name.startswith("published-") for result in results)

@@ -44,8 +44,8 @@ def test_units_are_those_of_the_names() -> None:
 
 
 def test_a_lookup_is_a_quantity_if_there_was_one() -> None:
-    assert quantities(FILES, [trial(transfer={**TRANSFER, "dnsNanoseconds": 9})])["lookupNanoseconds"] == [9]
-    assert "lookupNanoseconds" not in quantities(FILES, [trial(transfer={**TRANSFER, "dnsNanoseconds": 0})])
+    assert quantities(FILES, [trial(transfer={**TRANSFER, "lookupNanoseconds": 9})])["lookupNanoseconds"] == [9]
+    assert "lookupNanoseconds" not in quantities(FILES, [trial(transfer={**TRANSFER, "lookupNanoseconds": 0})])
 
 
 def test_zero_is_a_value_and_unknown_is_none() -> None:

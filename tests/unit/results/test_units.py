@@ -127,7 +127,7 @@ def test_describe_level(factor: str, level: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("levels", "words"),
     [
-        ({"fileSize": "1Gi", "concurrency": "1", "cacheState": "Natural", "tls": "None"}, "1Gi"),
+        ({"fileSize": "1Gi", "concurrency": "1", "cacheState": "Unchanged", "tls": "None"}, "1Gi"),
         ({"fileSize": "1Gi", "concurrency": "4", "cacheState": "Cold", "tls": "TLSv1.3"}, "1Gi x4 Cold TLSv1.3"),
         ({}, ""),
     ],

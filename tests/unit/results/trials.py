@@ -13,7 +13,7 @@ from tierbench.results.aggregate import add_trials, conclude
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 GIB = 2**30
 COMPUTER: dict[str, Any] = {
-    "cpuFrequencyKilohertz": 1_500_000, "cpuMaximumKilohertz": 1_500_000, "cpuGovernor": "performance",
+    "cpuFrequencyKilohertz": 1_500_000, "cpuMaxKilohertz": 1_500_000, "cpuGovernor": "performance",
     "powerMode": "MODE_15W_6CORE", "temperatureMillidegrees": 61_500, "thermalThrottles": 0,
     "quotaThrottledNanoseconds": 0, "interface": "eth0", "mtuBytes": 1500, "congestionControl": "cubic",
 }  # fmt: skip
@@ -28,12 +28,12 @@ def spec(*, trials: int = 5, warmup: int = 1, memory: int = 4 * GIB, **levels: s
         "benchmark": {"kind": "FileTransferBenchmark", "name": "demo"},
         "run": 1,
         "case": 1,
-        "levels": {"fileSize": "1Gi", "concurrency": "1", "cacheState": "Natural", "tls": "None", **levels},
-        "conditions": {"access": "PodIP"},
+        "levels": {"fileSize": "1Gi", "concurrency": "1", "cacheState": "Unchanged", "tls": "None", **levels},
+        "settings": {"access": "PodIP"},
         "server": {"nodeClass": "jetson", "node": "j1", "memoryBytes": memory},
         "client": {"nodeClass": "user", "node": "u1"},
         "trials": trials,
-        "warmup": warmup,
+        "warmupTrials": warmup,
     }
     return ResultSpec.model_validate(body)
 

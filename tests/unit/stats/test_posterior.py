@@ -23,7 +23,7 @@ def test_probabilities_of_two_distant_alternatives_add_up_to_one(apart: float) -
         (0.04, 0.015, Relation.BEHIND),
         (0.0, 0.02, Relation.EQUAL),
         (-0.02, 0.005, Relation.EQUAL),
-        (-0.04, 0.03, Relation.NOT_KNOWN),
+        (-0.04, 0.03, Relation.INCONCLUSIVE),
     ],
 )
 def test_relation_with_a_margin_of_5_percent(centre: float, deviation: float, wanted: Relation) -> None:

@@ -8,25 +8,25 @@ from tests.unit.domain.world import World, benchmark
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.kinds.network.spec import NetworkSpec
 
-PLACES: dict[str, Any] = {"servers": {"nodeClasses": ["cloud"]}, "clients": {"nodeClasses": ["user"]}}
+PLACES: dict[str, Any] = {"servers": {"nodeClassNames": ["cloud"]}, "clients": {"nodeClassNames": ["user"]}}
 BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
 
 
 @pytest.mark.parametrize(
     ("spec", "parameters"),
     [
-        ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "window": "512"}),
+        ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "maxInFlight": "512"}),
         ({"pacing": {"closedLoop": {"inFlight": 8}}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
         ({"pacing": {"acknowledged": {"inFlight": 2}}}, {"pacing": "Acknowledged", "inFlight": "2"}),
-        ({"clients": {"nodeClasses": ["user"], "subscribers": {"none": {}}}}, {"subscribers": "None"}),
-        ({"pacing": {"asFastAsPossible": {}}, "window": 64}, {"pacing": "AsFastAsPossible", "window": "64"}),
+        ({"clients": {"nodeClassNames": ["user"], "subscribers": {"none": {}}}}, {"subscribers": "None"}),
+        ({"pacing": {"asFastAsPossible": {}}, "maxInFlight": 64}, {"pacing": "AsFastAsPossible", "maxInFlight": "64"}),
         ({"pacing": {"intervalMilliseconds": 2}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
         ({"pacing": {"messagesPerSecond": 500}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
         ({}, {"connections": "EachTrial"}),
-        ({"clients": {"nodeClasses": ["user"], "connections": "Kept"}}, {"connections": "Kept"}),
+        ({"clients": {"nodeClassNames": ["user"], "connections": "Kept"}}, {"connections": "Kept"}),
         ({"load": {"durationSeconds": 30}}, {"load": "30 s"}),
         ({"access": "NodePort"}, {"access": "NodePort"}),
-        ({"clients": {"nodeClasses": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),
+        ({"clients": {"nodeClassNames": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),
     ],
 )
 def test_parameters_of_a_broker(spec: dict[str, Any], parameters: dict[str, str]) -> None:
@@ -43,13 +43,13 @@ def test_parameters_of_a_network() -> None:
 def test_results_keep_the_parameters_of_the_spec() -> None:
     world = World(benchmark(retry={"attempts": 3}, access="PodIP"))
     world.run()
-    kept = [result.spec.conditions for result in world.results.values()]
+    kept = [result.spec.settings for result in world.results.values()]
     assert kept
     assert all(each["attempts"] == "3" and each["access"] == "PodIP" for each in kept)
-    assert all(each["waitMilliseconds"] == "1000" and "waitMaximumMilliseconds" not in each for each in kept)
+    assert all(each["waitMilliseconds"] == "1000" and "maxWaitMilliseconds" not in each for each in kept)
 
 
 def test_growing_waits_are_a_parameter() -> None:
-    world = World(benchmark(retry={"waitMaximumMilliseconds": 10000}))
+    world = World(benchmark(retry={"maxWaitMilliseconds": 10000}))
     world.run()
-    assert {result.spec.conditions["waitMaximumMilliseconds"] for result in world.results.values()} == {"10000"}
+    assert {result.spec.settings["maxWaitMilliseconds"] for result in world.results.values()} == {"10000"}

@@ -106,8 +106,8 @@ ASKED = {
     "limits": {"cpu": "2", "memory": "1Gi", "ephemeral-storage": "2Gi"},
 }
 GIVEN: dict[str, Any] = {
-    "servers": {"nodeClasses": ["cloud", "jetson"], "resources": ASKED},
-    "clients": {"nodeClasses": ["user"], "resources": ASKED},
+    "servers": {"nodeClassNames": ["cloud", "jetson"], "resources": ASKED},
+    "clients": {"nodeClassNames": ["user"], "resources": ASKED},
 }
 KAFKA = [{"name": "kafka", "kafka": {}}]
 KINDS = [
@@ -177,8 +177,8 @@ def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.M
 def test_requests_of_our_own_are_no_more_than_a_limit() -> None:
     given = FileTransferSpec.model_validate(
         {
-            "servers": {"nodeClasses": ["a"], "resources": {"limits": {"cpu": "20m", "memory": "8Mi"}}},
-            "clients": {"nodeClasses": ["a"]},
+            "servers": {"nodeClassNames": ["a"], "resources": {"limits": {"cpu": "20m", "memory": "8Mi"}}},
+            "clients": {"nodeClassNames": ["a"]},
             "fileSizes": ["1Mi"],
         }
     ).servers.resources
@@ -202,9 +202,9 @@ def test_results_keep_what_was_asked_for() -> None:
     world = World(benchmark(**GIVEN))
     world.run()
     for result in world.results.values():
-        conditions = result.spec.conditions
-        assert conditions["serverLimitsMemory"] == conditions["clientLimitsMemory"] == "1Gi"
-        assert (conditions["serverRequestsCpu"], conditions["clientRequestsEphemeralStorage"]) == ("500m", "1Gi")
+        settings = result.spec.settings
+        assert settings["serverLimitsMemory"] == settings["clientLimitsMemory"] == "1Gi"
+        assert (settings["serverRequestsCpu"], settings["clientRequestsEphemeralStorage"]) == ("500m", "1Gi")
     plain = World(benchmark())
     plain.run()
-    assert not any("Limits" in name for result in plain.results.values() for name in result.spec.conditions)
+    assert not any("Limits" in name for result in plain.results.values() for name in result.spec.settings)

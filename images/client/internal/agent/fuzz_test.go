@@ -28,8 +28,8 @@ func FuzzProc(f *testing.F) {
 // FuzzRequests sends requests with a valid token.
 func FuzzRequests(f *testing.F) {
 	for _, body := range []string{
-		`{"file":"1048576","cacheState":"Cold"}`, `{"file":"../../etc/passwd","cacheState":"Natural","senders":-1}`,
-		`{"cacheState":"Natural","traceMilliseconds":-9223372036854775808}`, `{"name":"a","part":0,"parts":1}`, "[", strings.Repeat("[", 10_000),
+		`{"file":"1048576","cacheState":"Cold"}`, `{"file":"../../etc/passwd","cacheState":"Unchanged","senders":-1}`,
+		`{"cacheState":"Unchanged","traceMilliseconds":-9223372036854775808}`, `{"name":"a","part":0,"parts":1}`, "[", strings.Repeat("[", 10_000),
 	} {
 		f.Add("begin", body)
 		f.Add("end", body)

@@ -71,18 +71,18 @@ func lossyDownload(t *testing.T) {
 	began := time.Now()
 	lossy := sampleDownload(t, agentServer.URL)
 	took := time.Since(began)
-	if lossy.RoundTripNanoseconds == nil || lossy.RoundTripMaximumNanoseconds == nil {
+	if lossy.RoundTripNanoseconds == nil || lossy.RoundTripMaxNanoseconds == nil {
 		t.Fatal("no round trip was seen")
 	}
 	t.Logf("retransmits %d without loss, %d of %d segments with 2 %%; round trips %d ns, at most %d ns", *clean.TCPRetransmits,
-		*lossy.TCPRetransmits, *lossy.TCPSegmentsSent, *lossy.RoundTripNanoseconds, *lossy.RoundTripMaximumNanoseconds)
+		*lossy.TCPRetransmits, *lossy.TCPSegmentsSent, *lossy.RoundTripNanoseconds, *lossy.RoundTripMaxNanoseconds)
 	if *lossy.TCPRetransmits <= *clean.TCPRetransmits {
 		t.Errorf("%d retransmits with loss, %d without", *lossy.TCPRetransmits, *clean.TCPRetransmits)
 	}
 	if *lossy.TCPSegmentsSent < lossyBytes/65_535 {
 		t.Errorf("%d segments cannot hold %d bytes", *lossy.TCPSegmentsSent, lossyBytes)
 	}
-	mean, maximum := *lossy.RoundTripNanoseconds, *lossy.RoundTripMaximumNanoseconds
+	mean, maximum := *lossy.RoundTripNanoseconds, *lossy.RoundTripMaxNanoseconds
 	if mean <= 0 || maximum < mean || maximum > took.Nanoseconds() {
 		t.Errorf("round trips in %v: mean %d ns, maximum %d ns", took, mean, maximum)
 	}

@@ -142,7 +142,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	}
 	change, known := changes[asked.CacheState]
 	if !known {
-		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("cacheState is %q: write Natural, Warm or Cold", asked.CacheState))
+		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("cacheState is %q: write Unchanged, Warm or Cold", asked.CacheState))
 		return
 	}
 	a.mutex.Lock()
@@ -186,10 +186,10 @@ func (a *Agent) forget() {
 
 // changes bring a file into each cache state. They end when their client disconnects, so that the next client need not wait.
 var changes = map[string]func(context.Context, *os.File) error{
-	"":        leave,
-	"Natural": leave,
-	"Warm":    warm,
-	"Cold":    cool,
+	"":          leave,
+	"Unchanged": leave,
+	"Warm":      warm,
+	"Cold":      cool,
 }
 
 func leave(context.Context, *os.File) error { return nil }
@@ -223,7 +223,7 @@ func (a *Agent) end(writer http.ResponseWriter, request *http.Request) {
 		sample.Computer.QuotaThrottledNanoseconds = computer.Grown(ended.before.processes[pid].throttled, after.processes[pid].throttled)
 		sample.CPULimitMillicores = known(computer.Other(pid).CPULimit())
 	}
-	sample.RoundTripNanoseconds, sample.RoundTripMaximumNanoseconds = ended.roundTrips.end()
+	sample.RoundTripNanoseconds, sample.RoundTripMaxNanoseconds = ended.roundTrips.end()
 	a.current = nil
 	sample.ResidentBeforePartsPerMillion = ended.resident
 	if ended.file != "" {

@@ -47,7 +47,7 @@ func New(url, token, pin string) *Agent {
 // not answer now. If it never answered, the error is a *contract.Failure.
 func (a *Agent) Begin(ctx context.Context, file, cacheState string) (bool, error) {
 	limit := a.Timeout
-	if cacheState != "Natural" {
+	if cacheState != "Unchanged" {
 		limit = agentCaching
 	}
 	return a.begin(ctx, limit, map[string]any{"file": file, "cacheState": cacheState})

@@ -54,7 +54,7 @@ good, regardless of the number of retries. Its time includes them.`,
 	set.StringVar(&flags.tls, "tls", "None", "None, TLSv1.2 or TLSv1.3: exactly this version")
 	set.StringArrayVar(&flags.caFile, "ca-file", nil, "trust this CA instead of the system's; repeat it for each target")
 	set.StringVar(&flags.serverName, "server-name", "", "name in the server's certificate (default: the URL's host)")
-	set.StringVar(&flags.cacheState, "cache-state", "Natural", "page cache before each trial: Natural, Warm or Cold (needs --agent)")
+	set.StringVar(&flags.cacheState, "cache-state", "Unchanged", "page cache before each trial: Unchanged, Warm or Cold (needs --agent)")
 	flags.seriesFlags.add(set)
 	flags.ending.add(set)
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
@@ -117,9 +117,9 @@ func (f *downloadFlags) check() error {
 		return errors.New("--wait-milliseconds and --trial-seconds cannot be negative")
 	case f.waitMaximum != 0 && f.waitMaximum < f.wait:
 		return errors.New("--wait-maximum-milliseconds must be as long as --wait-milliseconds, or 0")
-	case f.cacheState != "Natural" && f.cacheState != "Warm" && f.cacheState != "Cold":
-		return fmt.Errorf("--cache-state is %q: write Natural, Warm or Cold", f.cacheState)
-	case f.cacheState != "Natural" && len(f.agent) == 0:
+	case f.cacheState != "Unchanged" && f.cacheState != "Warm" && f.cacheState != "Cold":
+		return fmt.Errorf("--cache-state is %q: write Unchanged, Warm or Cold", f.cacheState)
+	case f.cacheState != "Unchanged" && len(f.agent) == 0:
 		return fmt.Errorf("--cache-state %s needs the --agent of the server", f.cacheState)
 	}
 	return nil

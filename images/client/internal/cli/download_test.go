@@ -130,7 +130,7 @@ func TestWrongArgumentsAreReportedWithAHint(t *testing.T) {
 		"--size=0":                       "at least 1",
 		"--trials=5-4":                   "1-10",
 		"--trials=0-4":                   "1-10",
-		"--cache-state=Hot":              "Natural, Warm or Cold",
+		"--cache-state=Hot":              "Unchanged, Warm or Cold",
 		"--cache-state=Cold":             "--agent",
 		"--tls=TLSv1.3":                  "https",
 		"--wait-milliseconds=-1":         "negative",

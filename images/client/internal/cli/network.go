@@ -49,7 +49,7 @@ installed. Throughput is what the receiver got.`,
 func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.server, "server", nil, "the iperf3 server, HOST:PORT; again for each target")
 	set.StringVar(&f.protocol, "protocol", network.TCP, "TCP or UDP")
-	set.StringVar(&f.direction, "direction", network.Upload, "Upload, Download or Both")
+	set.StringVar(&f.direction, "direction", network.Upload, "Upload, Download or Bidirectional")
 	set.IntVar(&f.streams, "streams", 1, "connections that share the load, in each direction")
 	set.StringVar(&f.congestion, "congestion-control", "", "TCP's algorithm at both ends, as in cubic or bbr (what their kernels take)")
 	set.IntVar(&f.duration, "duration-seconds", 10, "how long the load of a trial lasts")
@@ -109,8 +109,8 @@ func (f *networkFlags) check() error {
 	switch {
 	case f.protocol != network.TCP && f.protocol != network.UDP:
 		return fmt.Errorf("--protocol is %q: write TCP or UDP", f.protocol)
-	case f.direction != network.Upload && f.direction != network.Download && f.direction != network.Both:
-		return fmt.Errorf("--direction is %q: write Upload, Download or Both", f.direction)
+	case f.direction != network.Upload && f.direction != network.Download && f.direction != network.Bidirectional:
+		return fmt.Errorf("--direction is %q: write Upload, Download or Bidirectional", f.direction)
 	case f.protocol == network.UDP && f.rate < 1:
 		return errors.New("--protocol UDP needs --kilobits-per-second: it does not find the network's rate by itself")
 	case f.protocol == network.UDP && f.congestion != "":

@@ -80,7 +80,7 @@ func (s *iperf3) hasLoad() bool { return received(s.port) > 1_000_000 }
 func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []string{"TCP", "UDP"} {
-		for _, direction := range []string{"Upload", "Download", "Both"} {
+		for _, direction := range []string{"Upload", "Download", "Bidirectional"} {
 			t.Run(protocol+" "+direction, func(t *testing.T) {
 				t.Parallel()
 				server := startIperf3(t)
@@ -123,7 +123,7 @@ func TestMeasuresTheRateOfUDP(t *testing.T) {
 
 func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 	t.Parallel()
-	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Both": "Client Server"} {
+	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Bidirectional": "Client Server"} {
 		t.Run(direction, func(t *testing.T) {
 			t.Parallel()
 			_, trials, _ := sealed(t, observed(t, "--direction="+direction, "--streams=2", "--trace-milliseconds=20")...)

@@ -113,5 +113,5 @@ func currentUser() (uid, gid int, err error) {
 		return os.Geteuid(), os.Getegid(), nil
 	}
 	return 0, 0, &contract.Failure{Reason: "UserNotNamed", Message: "files of the node have to be given to the user that serves them, " +
-		"and workloads.user, a value of the chart, names none: have one named there, or choose another spec.storage"}
+		"and workloads.runAsUser, a value of the chart, names none: have one named there, or choose another spec.storage"}
 }

@@ -38,7 +38,7 @@ func is(t *testing.T, name string, value *int64, wanted int64) {
 
 func TestUnsupportedKernelLeavesFieldsAbsent(t *testing.T) {
 	process := fake(t, nil)
-	if found := *process.Watch().End(nil); found.CPUFrequencyKilohertz != nil || found.CPUMaximumKilohertz != nil || found.CPUGovernor != "" ||
+	if found := *process.Watch().End(nil); found.CPUFrequencyKilohertz != nil || found.CPUMaxKilohertz != nil || found.CPUGovernor != "" ||
 		found.PowerMode != "" || found.TemperatureMillidegrees != nil || found.ThermalThrottles != nil || found.QuotaThrottledNanoseconds != nil ||
 		found.Interface != "" || found.MTUBytes != nil || found.CongestionControl != "" {
 		t.Errorf("%+v", found)
@@ -64,7 +64,7 @@ func TestFrequencyGovernorAndTemperatureAreReported(t *testing.T) {
 		"proc/sys/net/ipv4/tcp_congestion_control":              "bbr",
 	}).Watch().End(nil)
 	is(t, "frequency", found.CPUFrequencyKilohertz, 1_500_000)
-	is(t, "maximum", found.CPUMaximumKilohertz, 2_000_000)
+	is(t, "maximum", found.CPUMaxKilohertz, 2_000_000)
 	is(t, "temperature", found.TemperatureMillidegrees, 61_500)
 	if found.CPUGovernor != "ondemand" || found.CongestionControl != "bbr" || found.ThermalThrottles != nil {
 		t.Errorf("%+v", found)

@@ -52,7 +52,7 @@ func (m *Meter) End(local net.Addr) *contract.Computer {
 	host, after := m.process.host, m.process.look()
 	found := &contract.Computer{
 		CPUFrequencyKilohertz:     meanFrequency(host, "scaling_cur_freq"),
-		CPUMaximumKilohertz:       meanFrequency(host, "cpuinfo_max_freq"),
+		CPUMaxKilohertz:           meanFrequency(host, "cpuinfo_max_freq"),
 		CPUGovernor:               governor(host),
 		PowerMode:                 powerMode(host),
 		TemperatureMillidegrees:   temperature(host),

@@ -109,7 +109,7 @@ type ClientSample struct {
 // Computer is the state of a computer during a trial. A value is nil or empty if the kernel does not report it.
 type Computer struct {
 	CPUFrequencyKilohertz     *int64 `json:"cpuFrequencyKilohertz,omitempty"`
-	CPUMaximumKilohertz       *int64 `json:"cpuMaximumKilohertz,omitempty"`
+	CPUMaxKilohertz           *int64 `json:"cpuMaxKilohertz,omitempty"`
 	CPUGovernor               string `json:"cpuGovernor,omitempty"`
 	PowerMode                 string `json:"powerMode,omitempty"`
 	TemperatureMillidegrees   *int64 `json:"temperatureMillidegrees,omitempty"`
@@ -132,7 +132,7 @@ type ServerSample struct {
 	TCPRetransmits                *int64    `json:"tcpRetransmits,omitempty"`
 	TCPSegmentsSent               *int64    `json:"tcpSegmentsSent,omitempty"`
 	RoundTripNanoseconds          *int64    `json:"roundTripNanoseconds,omitempty"`
-	RoundTripMaximumNanoseconds   *int64    `json:"roundTripMaximumNanoseconds,omitempty"`
+	RoundTripMaxNanoseconds       *int64    `json:"roundTripMaxNanoseconds,omitempty"`
 	CPULimitMillicores            *int64    `json:"cpuLimitMillicores,omitempty"`
 	MemoryAvailableBytes          *int64    `json:"memoryAvailableBytes,omitempty"`
 	Computer                      *Computer `json:"computer,omitempty"`
@@ -156,7 +156,7 @@ type Transfer struct {
 	Retries                 int64            `json:"retries"`
 	RetryCauses             map[string]int64 `json:"retryCauses"`
 	Errors                  int64            `json:"errors"`
-	DNSNanoseconds          int64            `json:"dnsNanoseconds"`
+	LookupNanoseconds       int64            `json:"lookupNanoseconds"`
 	ConnectNanoseconds      int64            `json:"connectNanoseconds"`
 	TLSNanoseconds          int64            `json:"tlsNanoseconds"`
 	FirstByteNanoseconds    int64            `json:"firstByteNanoseconds"`
@@ -271,9 +271,9 @@ type Echoes struct {
 	Sent                         int64  `json:"sent"`
 	Received                     int64  `json:"received"`
 	Duplicated                   int64  `json:"duplicated"`
-	MinimumNanoseconds           *int64 `json:"minimumNanoseconds,omitempty"`
+	MinNanoseconds               *int64 `json:"minNanoseconds,omitempty"`
 	MeanNanoseconds              *int64 `json:"meanNanoseconds,omitempty"`
-	MaximumNanoseconds           *int64 `json:"maximumNanoseconds,omitempty"`
+	MaxNanoseconds               *int64 `json:"maxNanoseconds,omitempty"`
 	StandardDeviationNanoseconds *int64 `json:"standardDeviationNanoseconds,omitempty"`
 }
 

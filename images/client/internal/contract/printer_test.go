@@ -33,7 +33,7 @@ func full() contract.Trial {
 		Server: &contract.ServerSample{
 			ResidentBeforePartsPerMillion: &number, ResidentAfterPartsPerMillion: &number, DeviceReadBytes: &number,
 			IOWaitPartsPerMillion: &number, IOPressurePartsPerMillion: &number, CPUPartsPerMillion: &number,
-			TCPRetransmits: &number, TCPSegmentsSent: &number, RoundTripNanoseconds: &number, RoundTripMaximumNanoseconds: &number,
+			TCPRetransmits: &number, TCPSegmentsSent: &number, RoundTripNanoseconds: &number, RoundTripMaxNanoseconds: &number,
 		},
 		Transfer: &contract.Transfer{Bytes: 7, RetryCauses: map[string]int64{
 			contract.Stalled: 1, contract.Truncated: 1, contract.Reset: 1, contract.Refused: 1, contract.Unreachable: 1,

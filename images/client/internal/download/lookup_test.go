@@ -96,7 +96,7 @@ func TestNameIsResolvedOnceBeforeTiming(t *testing.T) {
 	trials := run(t, options)
 	retried(t, trials[0], contract.Truncated)
 	for _, trial := range trials {
-		if trial.Outcome != contract.Completed || trial.Transfer.DNSNanoseconds < while.Nanoseconds() {
+		if trial.Outcome != contract.Completed || trial.Transfer.LookupNanoseconds < while.Nanoseconds() {
 			t.Errorf("%+v %+v", trial.Failure, trial.Transfer)
 		}
 	}
@@ -166,7 +166,7 @@ func TestDownloadFromIPv6Address(t *testing.T) {
 	options.VerifyDigest = true
 	trial := run(t, options)[0]
 	completed(t, trial)
-	if host != options.URL.Host || trial.Transfer.DNSNanoseconds != 0 {
+	if host != options.URL.Host || trial.Transfer.LookupNanoseconds != 0 {
 		t.Errorf("%q was asked for at %s: %+v", host, options.URL.Host, trial.Transfer)
 	}
 }

@@ -80,7 +80,7 @@ func (s *server) options(t *testing.T) *asked {
 	}
 	return &asked{First: 1, Last: 1, Options: Options{
 		URL: address, Size: size, Concurrency: 1, ReadTimeout: time.Minute,
-		Attempts: 5, Wait: time.Millisecond, CacheState: "Natural",
+		Attempts: 5, Wait: time.Millisecond, CacheState: "Unchanged",
 	}}
 }
 

@@ -109,7 +109,7 @@ func measure(ctx context.Context, options *Options, server target, digest string
 		},
 		Transfer: summarize(outcomes),
 	}
-	trial.Transfer.DNSNanoseconds, trial.Transfer.DigestVerified = server.lookup.Nanoseconds(), digest != ""
+	trial.Transfer.LookupNanoseconds, trial.Transfer.DigestVerified = server.lookup.Nanoseconds(), digest != ""
 	copied := options.copies()
 	trial.Transfer.Copied = &copied
 	judge(&trial, outcomes)

@@ -93,7 +93,7 @@ func TestNameIsResolvedAndTimed(t *testing.T) {
 	options.URL.Host = strings.Replace(options.URL.Host, "127.0.0.1", "localhost", 1)
 	trial := run(t, options)[0]
 	completed(t, trial)
-	if trial.Transfer.DNSNanoseconds <= 0 {
+	if trial.Transfer.LookupNanoseconds <= 0 {
 		t.Errorf("%+v", trial.Transfer)
 	}
 }

@@ -19,7 +19,7 @@ func FuzzReadIperf3(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		for _, direction := range []string{Upload, Download, Both} {
+		for _, direction := range []string{Upload, Download, Bidirectional} {
 			f.Add(content, direction, TCP)
 			f.Add(content, direction, UDP)
 		}

@@ -126,7 +126,7 @@ func iperf3Arguments(options *Options) []string {
 	switch options.Direction {
 	case Download:
 		return append(arguments, "--reverse")
-	case Both:
+	case Bidirectional:
 		return append(arguments, "--bidir")
 	}
 	return arguments
@@ -148,7 +148,7 @@ func readIperf3(written, stderr []byte, options *Options) (traffic, error) {
 		}
 	}
 	forward, reverse := flow(end.Sent, end.Received, protocol), flow(end.ReverseSent, end.ReverseReceived, protocol)
-	if forward == nil || (direction == Both && reverse == nil) {
+	if forward == nil || (direction == Bidirectional && reverse == nil) {
 		return traffic{}, &contract.Failure{Reason: "Iperf3Failed", Message: "iperf3 ended without its sums: is it a version that this client knows (3.7 or newer)?"}
 	}
 	if direction == Download {
@@ -159,7 +159,7 @@ func readIperf3(written, stderr []byte, options *Options) (traffic, error) {
 			continue
 		}
 		way := forward
-		if direction == Download || (direction == Both && !stream.UDP.Sender) {
+		if direction == Download || (direction == Bidirectional && !stream.UDP.Sender) {
 			way = reverse
 		}
 		*way.OutOfOrderPackets += stream.UDP.OutOfOrder
@@ -175,7 +175,7 @@ func congestion(sender, receiver, direction string) (client, server string) {
 	switch {
 	case direction == Download:
 		return receiver, sender
-	case direction == Both && sender != receiver:
+	case direction == Bidirectional && sender != receiver:
 		return "", ""
 	}
 	return sender, receiver

@@ -44,8 +44,8 @@ func TestCongestionControlIsReadFromSockets(t *testing.T) {
 	for _, one := range []struct{ direction, sender, receiver, client, server string }{
 		{Upload, "bbr", "cubic", "bbr", "cubic"},
 		{Download, "bbr", "cubic", "cubic", "bbr"},
-		{Both, "reno", "reno", "reno", "reno"},
-		{Both, "bbr", "cubic", "", ""},
+		{Bidirectional, "reno", "reno", "reno", "reno"},
+		{Bidirectional, "bbr", "cubic", "", ""},
 		{Upload, "", "", "", ""},
 	} {
 		if client, server := congestion(one.sender, one.receiver, one.direction); client != one.client || server != one.server {
@@ -88,12 +88,12 @@ func TestDownloadIsNotCountedAsUpload(t *testing.T) {
 }
 
 func TestDirectionsAreReportedSeparately(t *testing.T) {
-	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Both, Protocol: TCP})
+	seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Bidirectional, Protocol: TCP})
 	upload, download := seen.upload, seen.download
 	if err != nil || upload.BitsPerSecond != 100600019 || download.BitsPerSecond != 50000000 || !is(upload.Retransmits, 3) || !is(download.Retransmits, 9) {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
 	}
-	seen, err = readIperf3(captured(t, "udp-both.json"), nil, &Options{Direction: Both, Protocol: UDP})
+	seen, err = readIperf3(captured(t, "udp-both.json"), nil, &Options{Direction: Bidirectional, Protocol: UDP})
 	upload, download = seen.upload, seen.download
 	if err != nil || upload.Retransmits != nil {
 		t.Fatalf("%+v, %v", upload, err)
@@ -144,7 +144,7 @@ func TestIperf3HasAThreadPerStreamSince316(t *testing.T) {
 			t.Errorf("%s: %d threads", version, found)
 		}
 	}
-	if seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Both, Protocol: TCP}); err != nil || seen.threads != 1 {
+	if seen, err := readIperf3(captured(t, "tcp-both.json"), nil, &Options{Direction: Bidirectional, Protocol: TCP}); err != nil || seen.threads != 1 {
 		t.Errorf("%d threads, %v", seen.threads, err)
 	}
 	if withThreads(16_000, 1) != 1000 || withThreads(500, 4) != 500 || withThreads(0, 4) != 0 {
@@ -154,7 +154,7 @@ func TestIperf3HasAThreadPerStreamSince316(t *testing.T) {
 
 // TestReportDoesNotGrowWithTheLoad as it does with an entry for each stream and second: a small device has no memory for that.
 func TestReportDoesNotGrowWithTheLoad(t *testing.T) {
-	arguments := iperf3Arguments(&Options{Host: "h", Port: 1, Protocol: TCP, Direction: Both, Streams: 128, Duration: time.Hour})
+	arguments := iperf3Arguments(&Options{Host: "h", Port: 1, Protocol: TCP, Direction: Bidirectional, Streams: 128, Duration: time.Hour})
 	if place := slices.Index(arguments, "--interval"); place < 0 || arguments[place+1] != "0" {
 		t.Errorf("%q", arguments)
 	}

@@ -10,9 +10,9 @@ import (
 
 // Directions of the load, from the client's point of view.
 const (
-	Upload   = "Upload"
-	Download = "Download"
-	Both     = "Both"
+	Upload        = "Upload"
+	Download      = "Download"
+	Bidirectional = "Bidirectional"
 )
 
 // Protocols of the load.

@@ -83,8 +83,8 @@ func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 			echoes = &contract.Echoes{Sent: count(found[1]), Received: count(found[2]), Duplicated: duplicated}
 		}
 		if found := summaryLine.FindStringSubmatch(line); found != nil && echoes != nil {
-			echoes.MinimumNanoseconds, echoes.MeanNanoseconds = milliseconds(found[1]), milliseconds(found[2])
-			echoes.MaximumNanoseconds, echoes.StandardDeviationNanoseconds = milliseconds(found[3]), milliseconds(found[4])
+			echoes.MinNanoseconds, echoes.MeanNanoseconds = milliseconds(found[1]), milliseconds(found[2])
+			echoes.MaxNanoseconds, echoes.StandardDeviationNanoseconds = milliseconds(found[3]), milliseconds(found[4])
 		}
 	}
 	if len(times) == 0 {

@@ -29,7 +29,7 @@ func TestEveryAcknowledgementCountsOnce(t *testing.T) {
 	if echoes.Sent != 4 || echoes.Received != 3 || echoes.Duplicated != 1 {
 		t.Errorf("%+v", echoes)
 	}
-	if !is(echoes.MinimumNanoseconds, 315_000) || !is(echoes.MeanNanoseconds, 38_605_000) || !is(echoes.MaximumNanoseconds, 103_000_000) || !is(echoes.StandardDeviationNanoseconds, 45_817_000) {
+	if !is(echoes.MinNanoseconds, 315_000) || !is(echoes.MeanNanoseconds, 38_605_000) || !is(echoes.MaxNanoseconds, 103_000_000) || !is(echoes.StandardDeviationNanoseconds, 45_817_000) {
 		t.Errorf("%+v", echoes)
 	}
 	if histogram.Count != 3 || histogram.SumNanoseconds != 315_000+12_500_000+103_000_000 {

@@ -183,7 +183,7 @@ func (f *folder) removeOutside(names ...string) error {
 }
 
 // bytes returns the size of a file, or 0 if it does not exist. It refuses a file that differs from those that this program
-// creates, because links lead elsewhere. It removes a file of another user, such as an earlier workloads.user, instead of
+// creates, because links lead elsewhere. It removes a file of another user, such as an earlier workloads.runAsUser, instead of
 // changing its owner.
 func (f *folder) bytes(name string) (int64, error) {
 	information, err := f.own.Lstat(name)

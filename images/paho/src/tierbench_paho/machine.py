@@ -33,7 +33,7 @@ class Machine:
         interface = route.interface(root, broker)
         found = {
             "cpuFrequencyKilohertz": _mean_frequency(root, "scaling_cur_freq"),
-            "cpuMaximumKilohertz": _mean_frequency(root, "cpuinfo_max_freq"),
+            "cpuMaxKilohertz": _mean_frequency(root, "cpuinfo_max_freq"),
             "cpuGovernor": _governor(root),
             "powerMode": _power_mode(root),
             "temperatureMillidegrees": thermal.temperature_millidegrees(root),

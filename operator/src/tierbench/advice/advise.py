@@ -45,7 +45,7 @@ from tierbench.results.quantities import RETRIES, levels_and_parameters
 from tierbench.results.units import join_words, percent, title
 from tierbench.stats.posterior import Prospect
 
-ANSWERED: Final = "Answered"
+BEST_FOUND: Final = "BestFound"
 ORDER_CHANGES: Final = "OrderChanges"
 _HIGH_CONFIDENCE: Final = 0.01
 _MIN_LOSS: Final = 0.0001
@@ -100,8 +100,8 @@ def advise(
         **_columns(context, best, notes),
         settings={} if best is None else _settings(choice.alternatives[best.name]),
         answer=_answer(context, tables),
-        estimand=context.estimand if context.comparison.ranked else "",
-        tipping_point="" if context.tipping_point is None else percent(context.tipping_point),
+        comparison=context.estimand if context.comparison.ranked else "",
+        tolerated_node_deviation="" if context.tipping_point is None else percent(context.tipping_point),
         quantity=context.quantity,
         ranking=context.ranking,
         crossovers=tuple(map(_level_crossover, found)),
@@ -109,7 +109,7 @@ def advise(
         effects=_factor_effects(factors),
         knees=_factor_knees(factors),
         caveats=notes,
-        next=next_measurements(context, found),
+        recommendations=next_measurements(context, found),
         conditions=(_answered(context, best, now), _order_changes(tables, found, now)),
     )
 
@@ -124,7 +124,9 @@ def _why_no_results(
         return "DifferentKinds", message
     clients = sorted({result.spec.client.node_class for result in results})
     there = f"there are results with clients on {join_words(clients)}" if clients else "there are no results at all"
-    message = f"No selected result has clients on {spec.client_class}; {there}. Run a benchmark, or change the spec."
+    message = (
+        f"No selected result has clients on {spec.client_class_name}; {there}. Run a benchmark, or change the spec."
+    )
     return "NoResults", message
 
 
@@ -146,7 +148,7 @@ def unanswered(reason: str, message: str, now: datetime) -> PlacementAdviceStatu
     """Returns the status of an advice without an answer."""
     unknown = _condition(ORDER_CHANGES, False, reason, "Unknown, as there is no answer.", now)
     return PlacementAdviceStatus(
-        answer=message, conditions=(_condition(ANSWERED, False, reason, message, now), unknown)
+        answer=message, conditions=(_condition(BEST_FOUND, False, reason, message, now), unknown)
     )
 
 
@@ -219,7 +221,7 @@ def _verdict(context: AdviceContext) -> str:
         prospect = _prospect(context, equal[0])
         return f"{join_words(equal)} are equal within {percent(context.margin)} {basis}.{prospect}"
     first = ranking[0]
-    if first.verdict is Verdict.NOT_KNOWN:
+    if first.verdict is Verdict.INCONCLUSIVE:
         return f"{none} shown to be best {basis}. {first.name}: {first.message}{_prospect(context, first.name)}"
     return f"{none} best {basis}: {' '.join(f'{item.name}: {item.message}' for item in ranking)}"
 
@@ -243,7 +245,7 @@ def _answered(context: AdviceContext, best: RankedAlternative | None, now: datet
     reason = context.ranking[0].reason if context.ranking else "NotMeasured"
     if best is None and context.ranking[0].verdict is Verdict.INFEASIBLE:
         reason = "NoneFeasible"
-    return _condition(ANSWERED, best is not None, reason, _verdict(context)[:_MAX_MESSAGE], now)
+    return _condition(BEST_FOUND, best is not None, reason, _verdict(context)[:_MAX_MESSAGE], now)
 
 
 def _order_changes(tables: Tables, found: Sequence[Crossover], now: datetime) -> Condition:

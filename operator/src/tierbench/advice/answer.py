@@ -83,7 +83,7 @@ def _leads(name: str, verdict: LevelVerdict) -> bool:
     """Returns whether an alternative is ahead at a level, or equal to the others that are."""
     if verdict.relation is Relation.EQUAL:
         return verdict.is_comparison and name in verdict.leaders
-    return verdict.is_comparison and verdict.relation is not Relation.NOT_KNOWN and name == verdict.best
+    return verdict.is_comparison and verdict.relation is not Relation.INCONCLUSIVE and name == verdict.best
 
 
 def describe_run(run: RunResults) -> str:
@@ -130,7 +130,7 @@ def _describe_range(found: LevelRange, place: str) -> str:
         return f"{names} are equal within {margin} {place}"
     if found.relation is Relation.AHEAD:
         return f"{names} is ahead {place}, perhaps by less than {margin}"
-    if found.relation is Relation.NOT_KNOWN:
+    if found.relation is Relation.INCONCLUSIVE:
         return f"the difference between {names} is inconclusive {place}"
     return f"{names} is ahead {place}{_describe_margins(found.margins)}"
 
@@ -150,7 +150,7 @@ def short_verdict(verdict: LevelVerdict, quantity: str) -> str:
         return f"only {verdict.best}"
     if verdict.relation is Relation.EQUAL:
         return f"equal: {join_words(verdict.leaders)}"
-    if verdict.relation is Relation.NOT_KNOWN:
+    if verdict.relation is Relation.INCONCLUSIVE:
         return f"inconclusive: {join_words(verdict.leaders, 'or')}"
     sign = "−" if smaller_is_better(quantity) else "+"
     perhaps = "perhaps " if verdict.relation is Relation.AHEAD else ""
@@ -284,7 +284,7 @@ def _full_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
     noun, relation = in_sentence(title(effect.quantity)), group[0].relation
     if relation is Relation.EQUAL:
         return f"{effect.second} and {effect.first} are equal within {percent(effect.margin)} in {noun}"
-    if relation is Relation.NOT_KNOWN:
+    if relation is Relation.INCONCLUSIVE:
         return f"the difference in {noun} between {effect.second} and {effect.first} is inconclusive"
     if _is_multiple(group):
         return f"{effect.second} has {_multiple(group, '95% CI ')} the {noun} of {effect.first}"
@@ -296,7 +296,7 @@ def _short_clause(effect: Effect, group: Sequence[LevelEffect]) -> str:
     relation = group[0].relation
     if relation is Relation.EQUAL:
         return f"they are equal within {percent(effect.margin)}"
-    if relation is Relation.NOT_KNOWN:
+    if relation is Relation.INCONCLUSIVE:
         return "the difference is inconclusive"
     if _is_multiple(group):
         return f"has {_multiple(group)} as much"
@@ -351,5 +351,5 @@ def _knee_clause(knee: Knee, level: str, course: KneeCourse) -> str:
         KneeCourse.GROWS: f"{noun} grows up to the last level measured, {level}",
         KneeCourse.FALLS: f"{noun} is highest with {level} and falls beyond",
         KneeCourse.LEVEL: f"{noun} does not grow beyond {level}",
-        KneeCourse.NOT_KNOWN: f"no growth of {noun} is shown beyond {level}",
+        KneeCourse.INCONCLUSIVE: f"no growth of {noun} is shown beyond {level}",
     }[course]

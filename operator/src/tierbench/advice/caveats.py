@@ -259,7 +259,7 @@ def _more_trials(context: AdviceContext) -> Iterator[Note]:
     It is trials if the noise of trials is more than half of the variance, else nodes.
     """
     judgements = context.judgements
-    open_names = [name for name in context.comparison.ranked if judgements[name].verdict is Verdict.NOT_KNOWN][:2]
+    open_names = [name for name in context.comparison.ranked if judgements[name].verdict is Verdict.INCONCLUSIVE][:2]
     if len(open_names) < 2 or context.blocker is not None:  # noqa: PLR2004 (a pair)
         return
     posteriors, names = [context.posteriors[name] for name in open_names], join_words(open_names)

@@ -155,7 +155,7 @@ def factorial_data(results: Iterable[BenchmarkResult], quantity: str, items: Seq
     matching = [
         (result, attributes_of(result), indexes)
         for result in results
-        if result.status.phase is ResultPhase.MEASURED
+        if result.status.phase is ResultPhase.COMPLETE
         and (indexes := tuple([index for index, item in enumerate(items) if item.matches(result)]))
     ]
     kept = kept_levels([levels for _, levels, _ in matching])
@@ -390,4 +390,4 @@ def _course(comparison: Comparison, knee: str, beyond: Sequence[str]) -> KneeCou
         return KneeCourse.FALLS
     highest = max(comparison.ratio(other, knee).high for other in beyond)
     is_known = not comparison.one_node and not comparison.posteriors[knee].cut_short
-    return KneeCourse.LEVEL if is_known and highest <= 1 + comparison.margin else KneeCourse.NOT_KNOWN
+    return KneeCourse.LEVEL if is_known and highest <= 1 + comparison.margin else KneeCourse.INCONCLUSIVE

@@ -114,8 +114,8 @@ class Comparison:
         found = relation(self.difference(first, second), self.margin, may_be_equal=not self.one_node)
         one, two = self.posteriors[first].cut_short, self.posteriors[second].cut_short
         if (one and found in {Relation.BETTER, Relation.AHEAD}) or (two and found in {Relation.WORSE, Relation.BEHIND}):
-            return Relation.NOT_KNOWN
-        return Relation.NOT_KNOWN if found is Relation.EQUAL and (one or two) else found
+            return Relation.INCONCLUSIVE
+        return Relation.INCONCLUSIVE if found is Relation.EQUAL and (one or two) else found
 
     def beats(self, first: str, second: str) -> bool:
         """Returns whether the first class is shown to be better than the second."""
@@ -134,7 +134,7 @@ class Comparison:
         """The relation among the leaders.
 
         BETTER: there is only one. EQUAL: all are equal. AHEAD: the first is ahead, perhaps by less than the margin.
-        Else NOT_KNOWN.
+        Else INCONCLUSIVE.
         """
         if len(self.leaders) == 1:
             return Relation.BETTER
@@ -142,7 +142,7 @@ class Comparison:
             return Relation.EQUAL
         top = self.ranked[0]
         found = {self.relation(top, other) for other in self.leaders if other != top}
-        return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.NOT_KNOWN
+        return Relation.AHEAD if found <= {Relation.AHEAD, Relation.BETTER} else Relation.INCONCLUSIVE
 
     @cached_property
     def error_probability(self) -> float:
@@ -273,7 +273,7 @@ class LevelVerdict:
     best: str = ""
     margin: float | None = None
     only_one: bool = False
-    relation: Relation = Relation.NOT_KNOWN
+    relation: Relation = Relation.INCONCLUSIVE
     error_probability: float = 0.0
     one_node: bool = False
     smallest_margin: float = SMALLEST_MARGIN

@@ -74,7 +74,7 @@ class AdviceContext:
     @property
     def margin(self) -> float:
         """The smallest relative difference that matters."""
-        return parse_percent(self.spec.smallest_margin)
+        return parse_percent(self.spec.min_margin_percent)
 
     @cached_property
     def excluded(self) -> Mapping[str, Judgement]:
@@ -163,7 +163,7 @@ class AdviceContext:
                 f"One run shows {first} ahead of {second}, and another run shows the opposite. Something else changed: "
                 "find it, then rerun the benchmark."
             )
-            return Judgement(Verdict.NOT_KNOWN, "ContradictingRuns", message)
+            return Judgement(Verdict.INCONCLUSIVE, "ContradictingRuns", message)
         return None
 
     @cached_property
@@ -190,8 +190,8 @@ class AdviceContext:
             return Judgement(Verdict.EQUAL, "EqualWithinMargin", message)
         if relations <= {Relation.AHEAD, Relation.BEHIND, Relation.EQUAL}:
             message = f"{text}, perhaps by less than {percent(self.margin)}."
-            return Judgement(Verdict.NOT_KNOWN, "PerhapsWithinMargin", message)
-        return Judgement(Verdict.NOT_KNOWN, "CouldGoEitherWay", f"{text}, but the difference is inconclusive.")
+            return Judgement(Verdict.INCONCLUSIVE, "PerhapsWithinMargin", message)
+        return Judgement(Verdict.INCONCLUSIVE, "CouldGoEitherWay", f"{text}, but the difference is inconclusive.")
 
     def _describe_margin(self, name: str, other: str) -> str:
         """Returns the margin between two alternatives, with their ratio and its interval."""

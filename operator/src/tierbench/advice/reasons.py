@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 CONDITIONS: Final[Mapping[str, str]] = {
-    "Answered": "One alternative is shown to be best. While it is False, the reason says why there is none.",
+    "BestFound": "One alternative is shown to be best. While it is False, the reason says why there is none.",
     "OrderChanges": "Another alternative takes the lead within the measured range. The message names the levels.",
 }
 
@@ -17,7 +17,7 @@ VERDICTS: Final[Mapping[str, str]] = {
     "ContradictingRuns": "Two runs contradict each other. Find what changed between them, then run again. Two runs "
     "that agree decide.",
     "CouldGoEitherWay": "The measurements do not show which alternative is ahead. If the expected loss is small, use "
-    "the leader. Otherwise measure what `status.next` names.",
+    "the leader. Otherwise measure what `status.recommendations` names.",
     "Crossovers": "The order changes between the levels that the message names.",
     "DifferentKinds": "The question names benchmarks of several kinds. Name benchmarks of one kind.",
     "DifferentVersions": "Different versions of the client measured the results. Run the older benchmarks again.",

@@ -256,13 +256,13 @@ class Limit:
 def mean_limits(constraints: Constraints, kind: str, there: Container[str]) -> tuple[Limit, ...]:
     """Returns the limits of means for a kind of benchmark; `there` are the quantities that results have."""
     time = time_quantity(kind, there)
-    minimum = constraints.minimum_bytes_per_second
+    minimum = constraints.min_bytes_per_second
     in_bits = rate_quantity(kind).endswith("BitsPerSecond")
     rate, unit = ("throughputBitsPerSecond", _BITS) if in_bits else ("throughputBytesPerSecond", 1)
     every = (
-        ("MeanTooLong", time, constraints.maximum_mean_milliseconds, _MILLISECOND),
+        ("MeanTooLong", time, constraints.max_mean_milliseconds, _MILLISECOND),
         ("ThroughputTooLow", rate, None if minimum is None else parse_size(minimum), unit),
-        ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.minimum_messages_per_second, 1),
+        ("ThroughputTooLow", "throughputMessagesPerSecond", constraints.min_messages_per_second, 1),
     )
     return tuple(
         Limit(reason, quantity, value * factor) for reason, quantity, value, factor in every if value is not None
@@ -278,8 +278,8 @@ def violations(
     """
     if (
         not mean_limits(constraints, kind, ())
-        and constraints.maximum_p99_milliseconds is None
-        and constraints.maximum_retries is None
+        and constraints.max_p99_milliseconds is None
+        and constraints.max_retries is None
     ):
         return
     cells = [cell for cell in measured.cells[name].values() if any(item.matches(cell.results[0]) for item in items)]
@@ -291,11 +291,11 @@ def violations(
         place = _place(cell, varying)
         for limit in limits:
             yield from _check_mean(cell, place, limit)
-        if constraints.maximum_p99_milliseconds is not None:
-            maximum = constraints.maximum_p99_milliseconds * _MILLISECOND
+        if constraints.max_p99_milliseconds is not None:
+            maximum = constraints.max_p99_milliseconds * _MILLISECOND
             yield from _check_percentile(cell, place, time_quantity(kind, there), maximum)
-        if constraints.maximum_retries is not None:
-            yield from _check_retries(cell, place, constraints.maximum_retries)
+        if constraints.max_retries is not None:
+            yield from _check_retries(cell, place, constraints.max_retries)
 
 
 def architecture_violations(

@@ -82,7 +82,7 @@ def select(spec: PlacementAdviceSpec, results: Iterable[BenchmarkResult]) -> Sel
 def _chosen(spec: PlacementAdviceSpec, result: BenchmarkResult) -> bool:
     names, labels = spec.benchmarks.names, result.metadata.labels
     return (
-        result.spec.client.node_class == spec.client_class
+        result.spec.client.node_class == spec.client_class_name
         and (not names or result.spec.benchmark.name in names)
         and all(labels.get(key) == value for key, value in spec.benchmarks.match_labels.items())
     )
@@ -132,7 +132,7 @@ def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> Benchma
     places = {
         "benchmark": _shared(asked.benchmark),
         "levels": _shared_levels(tuple(asked.levels.items())),
-        "conditions": _shared_levels(tuple(asked.conditions.items())),
+        "settings": _shared_levels(tuple(asked.settings.items())),
         "server": _shared(asked.server),
         "client": _shared(asked.client),
         "service": None,
@@ -204,7 +204,7 @@ class Choice:
         update = {
             "server": spec.server.model_copy(update={"node_class": alternative_name(settings)}),
             "levels": held | {name: level for name, level in spec.levels.items() if name not in absorbed},
-            "conditions": {name: level for name, level in spec.conditions.items() if name not in absorbed},
+            "settings": {name: level for name, level in spec.settings.items() if name not in absorbed},
         }
         return result.model_copy(update={"spec": spec.model_copy(update=update)})
 

@@ -44,7 +44,7 @@ class Cell:
     @cached_property
     def measured(self) -> tuple[BenchmarkResult, ...]:
         """The results with at least one good trial."""
-        return tuple(result for result in self.results if result.status.phase is ResultPhase.MEASURED)
+        return tuple(result for result in self.results if result.status.phase is ResultPhase.COMPLETE)
 
     @property
     def retries(self) -> int:

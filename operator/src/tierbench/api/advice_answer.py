@@ -23,7 +23,7 @@ class Verdict(StrEnum):
 
     BEST = "Best"
     EQUAL = "Equal"
-    NOT_KNOWN = "NotKnown"
+    INCONCLUSIVE = "Inconclusive"
     WORSE = "Worse"
     INFEASIBLE = "Infeasible"
     NO_DATA = "NoData"
@@ -44,7 +44,7 @@ class RankedAlternative(Model):
     name: Alternative = Field(description="The alternative: a node class, or the chosen settings in words.")
     verdict: Verdict = Field(
         description="Best: shown to be better than every other, by at least the smallest margin. Equal: shown to "
-        "differ by less. NotKnown: inconclusive. Worse: another one is shown to be better. Infeasible: does not meet a "
+        "differ by less. Inconclusive: inconclusive. Worse: another one is shown to be better. Infeasible: does not meet a "
         "constraint. NoData: cannot be compared."
     )
     reason: Reason = Field(description="Reason for the verdict, as one CamelCase word.")
@@ -142,7 +142,7 @@ class EffectVerdict(StrEnum):
     BETTER = "Better"
     AHEAD = "Ahead"
     EQUAL = "Equal"
-    NOT_KNOWN = "NotKnown"
+    INCONCLUSIVE = "Inconclusive"
     BEHIND = "Behind"
     WORSE = "Worse"
 
@@ -154,7 +154,7 @@ class EffectAt(Model):
     verdict: EffectVerdict = Field(
         description="Verdict on `toLevel` compared with `fromLevel`. Better, Worse: the interval excludes 1, and the "
         "difference is at least the smallest margin. Ahead, Behind: the interval excludes 1, and the difference may be "
-        "smaller. Equal: the interval is within the margin. NotKnown: inconclusive."
+        "smaller. Equal: the interval is within the margin. Inconclusive: inconclusive."
     )
     ratio_parts_per_million: int = Field(description="The value of `toLevel` divided by that of `fromLevel`.")
     low_parts_per_million: int = Field(description="Lower end of the 95% confidence interval of the ratio.")
@@ -184,7 +184,7 @@ class KneeCourse(StrEnum):
     GROWS = "Grows"
     FALLS = "Falls"
     LEVEL = "Level"
-    NOT_KNOWN = "NotKnown"
+    INCONCLUSIVE = "Inconclusive"
 
 
 class KneeAt(Model):
@@ -194,7 +194,7 @@ class KneeAt(Model):
     knee: Alternative = Field(description="The first level that no later one is shown to be better than.")
     course: KneeCourse = Field(
         description="How the rate changes beyond the knee. Grows: the knee is the last measured level. Falls: a later "
-        "level is worse. Level: no later level is better by the smallest margin. NotKnown: inconclusive."
+        "level is worse. Level: no later level is better by the smallest margin. Inconclusive: inconclusive."
     )
 
 
@@ -239,8 +239,8 @@ class PlacementAdviceStatus(Model):
         "alternative is the best.",
     )
     answer: LongText = Field(default="", description="The answer in words.")
-    estimand: str = Field(default="", max_length=512, description="What is compared, in words.")
-    tipping_point: str = Field(
+    comparison: str = Field(default="", max_length=512, description="What is compared, in words.")
+    tolerated_node_deviation: str = Field(
         default="",
         max_length=32,
         description="If one node represents a class: the answer holds for other nodes unless the standard deviation "
@@ -269,5 +269,7 @@ class PlacementAdviceStatus(Model):
         description="For a rate: the level of a factor from which on nothing more is gained.",
     )
     caveats: tuple[Note, ...] = Field(default=(), max_length=16, description="Reasons for caution.")
-    next: tuple[Note, ...] = Field(default=(), max_length=16, description="What to measure for a more certain answer.")
+    recommendations: tuple[Note, ...] = Field(
+        default=(), max_length=16, description="What to measure for a more certain answer."
+    )
     conditions: Conditions = ()

@@ -19,7 +19,7 @@ from tierbench.api.run_policy import (
     RunPolicy,
     Timeouts,
     Trim,
-    Warmup,
+    WarmupTrials,
 )
 
 _SHORT_NAME = Rule(
@@ -32,7 +32,7 @@ _UNDOTTED_NAME = Rule(
 )
 
 
-SERVER_NODES: Final = "(has(self.servers) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+SERVER_NODES: Final = "(has(self.servers) ? size(self.servers.nodeClassNames) * self.servers.nodesPerClass : 0)"
 """The CEL expression for the number of nodes that host the service."""
 EMPTY_LIST: Final = "[]"
 
@@ -46,7 +46,7 @@ class PolicySubject:
     """
 
     access: str
-    node_classes: tuple[str, ...]
+    node_class_names: tuple[str, ...]
     host_paths: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     plain_secrets: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class PolicySubjectCel:
     """
 
     access: str = "[object.spec.access]"
-    node_classes: str = "object.spec.servers.nodeClasses + object.spec.clients.nodeClasses"
+    node_class_names: str = "object.spec.servers.nodeClassNames + object.spec.clients.nodeClassNames"
     host_paths: str = EMPTY_LIST
     addresses: str = EMPTY_LIST
     plain_secrets: str = EMPTY_LIST
@@ -73,9 +73,9 @@ def refine_rule(sizes: str) -> Rule:
     """Returns the rule that a spec with runPolicy.refine has at least two of `sizes` and two server classes."""
     return Rule(
         "!has(self.runPolicy) || !has(self.runPolicy.refine)"
-        f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClasses) > 1",
+        f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClassNames) > 1",
         f"runPolicy.refine measures between sizes where another server class takes the lead: name at least two {sizes} "
-        "and two servers.nodeClasses",
+        "and two servers.nodeClassNames",
     )
 
 
@@ -147,7 +147,7 @@ class Access(StrEnum):
 class Servers(Model):
     """Where the service under test runs."""
 
-    node_classes: ClassNames = Field(description="Names of the node classes that host the service.")
+    node_class_names: ClassNames = Field(description="Names of the node classes that host the service.")
     nodes_per_class: int = Field(
         default=1,
         ge=1,
@@ -183,7 +183,7 @@ class ClientPlacement:
 class Clients(Model):
     """Where the clients of the service run."""
 
-    node_classes: ClassNames = Field(
+    node_class_names: ClassNames = Field(
         description="Names of the node classes that use the service. Each one is measured in turn."
     )
     resources: Resources | None = Field(
@@ -195,7 +195,7 @@ class Clients(Model):
     @property
     def placements(self) -> tuple[ClientPlacement, ...]:
         """The places of clients that have cases of their own."""
-        return tuple(map(ClientPlacement, self.node_classes))
+        return tuple(map(ClientPlacement, self.node_class_names))
 
 
 class NodeAssignment(OpenModel):
@@ -253,15 +253,15 @@ class CurrentCase(Model):
 
     name: str = Field(max_length=253, description="The case in words.")
     result: str = Field(max_length=253, description="Name of its BenchmarkResult.")
-    trials: int = Field(default=0, description="Trials that have ended.")
-    of: int = Field(description="Trials that the case will have.")
+    finished_trials: int = Field(default=0, description="Trials that have ended.")
+    total_trials: int = Field(description="Trials that the case will have.")
 
 
 class CaseCounts(Model):
     """The number of cases of the run in each state."""
 
     total: int = Field(default=0, description="Cases of the run.")
-    ended: int = Field(default=0, description="Cases that were measured or failed.")
+    finished: int = Field(default=0, description="Cases that were measured or failed.")
     failed: int = Field(default=0, description="Cases that ended without a good trial.")
     invalid: int = Field(default=0, description="Measured cases whose numbers something may have distorted.")
 
@@ -319,7 +319,7 @@ class BenchmarkSpec(Model):
         "Required.",
     )
     repetitions: Repetitions = 10
-    warmup: Warmup = 0
+    warmup_trials: WarmupTrials = 0
     order: Order = Order()
     timeouts: Timeouts = Timeouts()
     run_policy: RunPolicy = Field(
@@ -331,8 +331,8 @@ class BenchmarkSpec(Model):
     @property
     def policy_subject(self) -> PolicySubject:
         """What an administrator can refuse in this spec."""
-        classes = (*self.servers.node_classes, *self.clients.node_classes)
-        return PolicySubject(access=self.access.value, node_classes=classes)
+        classes = (*self.servers.node_class_names, *self.clients.node_class_names)
+        return PolicySubject(access=self.access.value, node_class_names=classes)
 
     @property
     def active_trim(self) -> Trim | None:

@@ -53,7 +53,7 @@ class Computer(Model):
     cpu_frequency_kilohertz: Count | None = Field(
         default=None, description="Mean frequency of the processors at the end of the load."
     )
-    cpu_maximum_kilohertz: Count | None = Field(
+    cpu_max_kilohertz: Count | None = Field(
         default=None, description="Mean of the maximum frequencies of the processors."
     )
     cpu_governor: ShortText | None = Field(
@@ -129,7 +129,7 @@ class ServerSample(Model):
     round_trip_nanoseconds: Nanoseconds | None = Field(
         default=None, description="Mean of the sampled smoothed round-trip times of the sender."
     )
-    round_trip_maximum_nanoseconds: Nanoseconds | None = Field(
+    round_trip_max_nanoseconds: Nanoseconds | None = Field(
         default=None, description="Maximum of the sampled smoothed round-trip times of the sender."
     )
     cpu_limit_millicores: Count | None = Field(

@@ -36,7 +36,7 @@ class Transfer(Model):
     retries: Count = Field(default=0, description="Retries of all downloads.")
     retry_causes: RetryCauses = Field(default=RetryCauses(), description="Retries by cause.")
     errors: Count = Field(default=0, description="Downloads that ended without all bytes.")
-    dns_nanoseconds: Nanoseconds = Field(
+    lookup_nanoseconds: Nanoseconds = Field(
         default=0,
         description="Time to look up the server's name, once for all downloads and attempts, before the time of the "
         "trial starts. 0 if the client has an IP address.",
@@ -215,9 +215,9 @@ class Echoes(Model):
     sent: Count = Field(default=0, description="Echo requests sent.")
     received: Count = Field(default=0, description="Echo requests that were answered.")
     duplicated: Count = Field(default=0, description="Duplicate answers.")
-    minimum_nanoseconds: Nanoseconds | None = Field(default=None, description="The shortest round trip.")
+    min_nanoseconds: Nanoseconds | None = Field(default=None, description="The shortest round trip.")
     mean_nanoseconds: Nanoseconds | None = Field(default=None, description="The mean round trip.")
-    maximum_nanoseconds: Nanoseconds | None = Field(default=None, description="The longest round trip.")
+    max_nanoseconds: Nanoseconds | None = Field(default=None, description="The longest round trip.")
     standard_deviation_nanoseconds: Nanoseconds | None = Field(
         default=None, description="Standard deviation of the round trips, divided by n: mdev in the output of ping."
     )

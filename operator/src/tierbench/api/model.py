@@ -210,7 +210,7 @@ ClassName = Annotated[
     text(
         63,
         CLASS_NAME_PATTERN,
-        "is not the name of a NodeClass: see `kubectl get nodeclasses`",
+        "is not the name of a NodeClass: see `kubectl get nodeclasses.tierbench.io`",
         "Name of a NodeClass.",
         least=1,
     ),

@@ -173,7 +173,7 @@ class NodeClass(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="NodeClass",
-        short_names=("nc",),
+        short_names=("tbc",),
         namespaced=False,
         columns=(
             Column("Nodes", ".status.nodes", "integer"),

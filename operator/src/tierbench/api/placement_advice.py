@@ -175,7 +175,7 @@ class PlacementAdviceSpec(Model):
     benchmarks: BenchmarkSelector = Field(
         default=BenchmarkSelector(), description="The results that count. The default is all."
     )
-    client_class: ClassName = Field(description="Name of the node class that will use the service.")
+    client_class_name: ClassName = Field(description="Name of the node class that will use the service.")
     workload: WorkloadProfile | None = Field(
         default=None,
         json_schema_extra=rules(_ONE_WORKLOAD, _SOME_WORKLOAD),
@@ -190,7 +190,7 @@ class PlacementAdviceSpec(Model):
     constraints: AdviceConstraints = Field(
         default=AdviceConstraints(), description="The limits that an alternative must meet."
     )
-    smallest_margin: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
+    min_margin_percent: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
         default="5%",
         description="The smallest difference that matters, as in 5%. Alternatives that differ by less are equal, and "
         "the best one is ahead by at least this much.",
@@ -210,14 +210,14 @@ class PlacementAdvice(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="PlacementAdvice",
-        short_names=("advice",),
+        short_names=("tba",),
         columns=(
             Column("Best", ".status.best"),
             Column("Runner-Up", ".status.runnerUp", priority=1),
             Column("Margin", ".status.margin"),
             Column("Loss", ".status.expectedLoss"),
             Column("Confidence", ".status.confidence"),
-            Column("Reason", '.status.conditions[?(@.type=="Answered")].reason'),
+            Column("Reason", '.status.conditions[?(@.type=="BestFound")].reason'),
             Column("Answer", ".status.answer", priority=1),
             Column("Age", ".metadata.creationTimestamp", "date"),
         ),

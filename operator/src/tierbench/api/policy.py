@@ -24,7 +24,7 @@ ACCESS_REFUSED: Final = (
 )
 NODE_CLASS_REFUSED: Final = (
     "the node class %s is not allowed in the namespace %s: use one of [%s], or ask an administrator to add it to the "
-    "chart value policy.nodeClasses"
+    "chart value policy.nodeClassNames"
 )
 HOST_PATH_REFUSED: Final = (
     "storage.hostPath.path: %s is not allowed: use one of [%s], a path below one of them, or emptyDir, or ask an "
@@ -75,7 +75,7 @@ class Policy(BaseModel):
         description="Network paths from clients to servers. HostNetwork is one more: the server then listens in the "
         "network namespace of its node.",
     )
-    node_classes: dict[str, tuple[ClassName, ...]] = Field(
+    node_class_names: dict[str, tuple[ClassName, ...]] = Field(
         default={},
         json_schema_extra={"propertyNames": {"pattern": r"^(\*|[a-z0-9]([-a-z0-9]*[a-z0-9])?)$", "maxLength": 63}},
         description=f"The node classes that each namespace can use, as in {{team-a: [cloud, edge]}}. "
@@ -140,8 +140,10 @@ class Policy(BaseModel):
         """Yields why a spec in a namespace is refused, and what to do. Yields nothing if it may run."""
         if policy_subject.access not in self.access:
             yield ACCESS_REFUSED % (policy_subject.access, ", ".join(self.access))
-        classes = self.node_classes.get(namespace, self.node_classes.get(OTHER_NAMESPACES, policy_subject.node_classes))
-        for name in policy_subject.node_classes:
+        classes = self.node_class_names.get(
+            namespace, self.node_class_names.get(OTHER_NAMESPACES, policy_subject.node_class_names)
+        )
+        for name in policy_subject.node_class_names:
             if name not in classes:
                 yield NODE_CLASS_REFUSED % (name, namespace, ", ".join(classes))
         for path in policy_subject.host_paths:
@@ -245,7 +247,7 @@ class Quotas(Model):
         default=MAXIMUM_HISTORY,
         ge=1,
         le=MAXIMUM_HISTORY,
-        description="Maximum number of runs of a benchmark that are kept, whatever runPolicy.history says.",
+        description="Maximum number of runs of a benchmark that are kept, whatever runPolicy.historyLimit says.",
     )
     result_bytes: Annotated[str, Field(max_length=18, pattern=QUANTITY_PATTERN)] = Field(
         default="256Mi",

@@ -70,7 +70,7 @@ def permissions() -> tuple[Permission, ...]:
             _benchmarks(),
             (*_FOLLOW, "patch", "delete"),
             Scope.NAMESPACED,
-            "Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSeconds.",
+            "Runs benchmarks, patches their finalizer, and deletes them after runPolicy.ttlSecondsAfterFinished.",
         ),
         Permission(GROUP, _status(*_benchmarks()), ("patch",), Scope.NAMESPACED, "Writes the state of benchmarks."),
         Permission(

@@ -120,7 +120,7 @@ class BenchmarkRecord(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkRecord",
-        short_names=("records",),
+        short_names=("tbrec",),
         columns=(
             Column("Benchmark", ".spec.benchmark.name"),
             Column("Run", ".spec.run", "integer"),

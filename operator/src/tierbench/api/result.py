@@ -73,7 +73,7 @@ class ResultSpec(Model):
     levels: dict[str, Level] = Field(
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
     )
-    conditions: dict[str, Level] = Field(
+    settings: dict[str, Level] = Field(
         default_factory=dict,
         json_schema_extra={"maxProperties": 24, "default": {}},
         description="Settings that held in every case of the benchmark and are not factors, such as pacing, load, "
@@ -101,7 +101,7 @@ class ResultSpec(Model):
         description="Number of passes that share the trials as evenly as possible. Other servers were up between two "
         "passes.",
     )
-    warmup: int = Field(default=0, ge=0, description="Number of warm-up trials.")
+    warmup_trials: int = Field(default=0, ge=0, description="Number of warm-up trials.")
     trim: Trim | None = Field(default=None, description="The trials that are left out of the statistics.")
 
     def to_json(self) -> dict[str, Any]:
@@ -113,7 +113,7 @@ class ResultPhase(StrEnum):
     """Whether a result can still change."""
 
     RUNNING = "Running"
-    MEASURED = "Measured"
+    COMPLETE = "Complete"
     FAILED = "Failed"
 
 
@@ -237,9 +237,9 @@ class Display(Model):
 
 
 class ResultStatus(OpenModel):
-    """The measurements. They cannot change after the phase is Measured or Failed."""
+    """The measurements. They cannot change after the phase is Complete or Failed."""
 
-    phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Measured or Failed.")
+    phase: ResultPhase = Field(default=ResultPhase.RUNNING, description="Running, Complete or Failed.")
     reason: str = Field(default="", max_length=63, description="Why the case failed, as one CamelCase word.")
     message: str = Field(default="", max_length=1024, description="Details for a person, and what to do next.")
     completion_time: Time | None = Field(default=None, description="When the case ended.")
@@ -293,7 +293,7 @@ class ResultStatus(OpenModel):
 _SEALED = Rule(
     "!has(oldSelf.status) || !has(oldSelf.status.phase) || oldSelf.status.phase == 'Running'"
     " || (has(self.status) && self.status == oldSelf.status)",
-    "a result that is Measured or Failed cannot be changed: delete it, or start a new run with spec.runPolicy.rerun",
+    "a result that is Complete or Failed cannot be changed: delete it, or start a new run with spec.runPolicy.rerun",
 )
 _FIXED = Rule("self == oldSelf", "the spec of a result cannot be changed: it says which case was measured")
 
@@ -303,7 +303,7 @@ class BenchmarkResult(Resource):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkResult",
-        short_names=("results", "br"),
+        short_names=("tbr",),
         columns=(
             Column("Benchmark", ".spec.benchmark.name", priority=1),
             Column("Run", ".spec.run", "integer"),

@@ -102,7 +102,7 @@ Repetitions = Annotated[
 ]
 
 
-Warmup = Annotated[
+WarmupTrials = Annotated[
     int, Field(ge=0, le=5, description="Number of trials before these. They are shown, and no statistic contains them.")
 ]
 
@@ -122,7 +122,7 @@ class Preflight(Model):
     ping: Ping = Field(default=Ping(), description="Echo requests before the load.")
 
 
-class TrimBy(StrEnum):
+class TrimScope(StrEnum):
     """The scope of the trials that are left out."""
 
     TOTAL = "Total"
@@ -134,8 +134,8 @@ class Trim(Model):
 
     lowest: int = Field(default=0, ge=0, le=10, description="Number of lowest trials to leave out.")
     highest: int = Field(default=0, ge=0, le=10, description="Number of highest trials to leave out.")
-    by: TrimBy = Field(
-        default=TrimBy.TOTAL,
+    scope: TrimScope = Field(
+        default=TrimScope.TOTAL,
         description="Total: leaves trials out of all statistics, by the total of all clients. Client: leaves out the "
         "lowest and highest trials of each client that measures at the same time, of its own rate only.",
     )
@@ -150,7 +150,7 @@ class Refine(Model):
         le=1000,
         description="The difference of two sizes above which the middle is measured.",
     )
-    maximum_cases: int = Field(
+    max_cases: int = Field(
         default=MAXIMUM_REFINED // 2,
         ge=2,
         le=MAXIMUM_REFINED,
@@ -161,24 +161,24 @@ class Refine(Model):
 class Constraints(Model):
     """Criteria for the measured numbers. Each one applies to every level."""
 
-    maximum_mean_milliseconds: int | None = Field(
+    max_mean_milliseconds: int | None = Field(
         default=None,
         ge=1,
         le=86400000,
         description="Maximum mean time: of a transfer, a round trip or an echo request.",
     )
-    maximum_p99_milliseconds: int | None = Field(
+    max_p99_milliseconds: int | None = Field(
         default=None,
         ge=1,
         le=86400000,
         description="Maximum 99th percentile of this time, judged by its 95% confidence interval: met, not met, or "
         "inconclusive.",
     )
-    minimum_bytes_per_second: Size | None = Field(default=None, description="Minimum mean throughput.")
-    minimum_messages_per_second: int | None = Field(
+    min_bytes_per_second: Size | None = Field(default=None, description="Minimum mean throughput.")
+    min_messages_per_second: int | None = Field(
         default=None, ge=1, le=10**9, description="Minimum mean throughput in messages."
     )
-    maximum_retries: int | None = Field(
+    max_retries: int | None = Field(
         default=None,
         ge=0,
         le=10**9,
@@ -205,7 +205,7 @@ class RunPolicy(Model):
     time_zone: Annotated[str, Field(min_length=1, max_length=64, json_schema_extra=rules(_TIME_ZONE))] | None = Field(
         default=None, description="Time zone of the schedule from the IANA database. The default is UTC."
     )
-    history: int = Field(
+    history_limit: int = Field(
         default=5, ge=1, le=MAXIMUM_HISTORY, description="Number of runs to keep, including the newest."
     )
     baseline_run: int | None = Field(
@@ -230,7 +230,7 @@ class RunPolicy(Model):
         description="After all cases, measures further sizes of files or payloads where another server class takes the "
         "lead. Each step measures the middle, until the crossover is known within withinPercent. {} means within 25%.",
     )
-    ttl_seconds: int | None = Field(
+    ttl_seconds_after_finished: int | None = Field(
         default=None,
         ge=600,
         le=31536000,

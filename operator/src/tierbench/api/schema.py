@@ -115,7 +115,7 @@ def object_schema(model: type[Resource]) -> Schema:
 
 
 def rules_with_paths(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """Yields every CEL rule at and below `path`, with its path, as in spec.servers.nodeClasses[]."""
+    """Yields every CEL rule at and below `path`, with its path, as in spec.servers.nodeClassNames[]."""
     yield from ((path, rule) for rule in schema.get(_VALIDATIONS, ()))
     for name, child in schema.get("properties", {}).items():
         yield from rules_with_paths(f"{path}.{name}" if path else name, child)

@@ -145,14 +145,14 @@ def _questions(options: argparse.Namespace) -> tuple[Objects, Sequence[Placement
 def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
     """Returns the question of the arguments as the spec of a PlacementAdvice."""
     constraints = {
-        "maximumMeanMilliseconds": options.max_mean,
-        "maximumP99Milliseconds": options.max_p99,
-        "maximumRetries": options.max_retries,
-        "minimumBytesPerSecond": options.min_rate,
+        "maxMeanMilliseconds": options.max_mean,
+        "maxP99Milliseconds": options.max_p99,
+        "maxRetries": options.max_retries,
+        "minBytesPerSecond": options.min_rate,
         "architectures": options.arch,
     }
     body = {
-        "clientClass": options.client_class or _only_client(objects),
+        "clientClassName": options.client_class or _only_client(objects),
         "benchmarks": {"names": options.benchmark or ()},
         "constraints": {name: value for name, value in constraints.items() if value is not None},
         "objective": None if options.by is None else OBJECTIVES[options.by],
@@ -160,7 +160,7 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
     if options.choose is not None:
         body["choose"] = list(dict.fromkeys(options.choose.split(",")))
     if options.margin is not None:
-        body["smallestMargin"] = f"{options.margin.removesuffix('%')}%"
+        body["minMarginPercent"] = f"{options.margin.removesuffix('%')}%"
     if options.size or options.level:
         sizes = [_pair(text, "1") for text in options.size or ()]
         levels = dict(_pair(text, None) for text in options.level or ())
@@ -212,7 +212,7 @@ def _show(advice: PlacementAdvice, wide: bool) -> Iterator[RenderableType]:
     if status.best:
         yield Text(f"Confidence: {status.confidence}")
     yield from (Text(f"Keep in mind: {note.message}") for note in status.caveats)
-    yield from (Text(f"Measure next: {note.message}") for note in status.next)
+    yield from (Text(f"Measure next: {note.message}") for note in status.recommendations)
     if status.settings:
         yield Text(f"\nSettings of the best choice:\n{yaml.safe_dump(status.settings, sort_keys=False).rstrip()}")
     if status.node_affinity is not None:
@@ -232,7 +232,7 @@ def _other_factors(status: PlacementAdviceStatus, most: int | None) -> Iterator[
 
 
 def _is_shown(effect: FactorEffect) -> bool:
-    return any(at.verdict not in {EffectVerdict.EQUAL, EffectVerdict.NOT_KNOWN} for at in effect.at)
+    return any(at.verdict not in {EffectVerdict.EQUAL, EffectVerdict.INCONCLUSIVE} for at in effect.at)
 
 
 def _grid(status: PlacementAdviceStatus) -> Grid:

@@ -83,7 +83,7 @@ def add_source_arguments(parser: argparse.ArgumentParser) -> None:
     add_from_argument(
         parser,
         "read a file instead of a cluster, or standard input (-). It is a .csv file that `export` wrote, or the "
-        "output of `kubectl get results` with -o json or -o yaml. With `kubectl get ftb,results` it has the specs of "
+        "output of `kubectl get results` with -o json or -o yaml. With `kubectl get tbf,results` it has the specs of "
         "benchmarks, too. Can be repeated",
     )
 

@@ -52,7 +52,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         {
             "Estimate the benchmarks of a manifest": "estimate -f benchmark.yaml",
             "Assume a network of 1 Gbit/s": "estimate -f benchmark.yaml --rate 1G",
-            "Estimate the next run of a benchmark in the cluster": "estimate ftb/files -o wide",
+            "Estimate the next run of a benchmark in the cluster": "estimate tbf/files -o wide",
         },
     ),
     "watch": Command(
@@ -61,7 +61,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         {
             "Watch a benchmark": "watch files",
             "Watch for half an hour at most": "watch files --timeout 30m",
-            "Name the kind, if several benchmarks have the name": "watch ftb/files -n team-a",
+            "Name the kind, if several benchmarks have the name": "watch tbf/files -n team-a",
         },
     ),
     "rerun": Command(
@@ -80,7 +80,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "possible.",
         {
             "Suspend a benchmark": "suspend files",
-            "Name the kind": "suspend ftb/files",
+            "Name the kind": "suspend tbf/files",
             "Suspend a benchmark of another namespace": "suspend files -n team-a",
         },
     ),
@@ -89,7 +89,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         "Resume a suspended benchmark with its next trial. Exit code 0: resumed, 2: not possible.",
         {
             "Resume a benchmark": "resume files",
-            "Resume a benchmark, and watch it": "resume ftb/files --watch",
+            "Resume a benchmark, and watch it": "resume tbf/files --watch",
             "Resume a benchmark of another namespace": "resume files -n team-a",
         },
     ),
@@ -99,7 +99,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         {
             "Print what would be deleted": "delete-run files 3 --dry-run=client",
             "Delete a run after a question": "delete-run files 3",
-            "Delete two runs without a question": "delete-run ftb/files 1 2 --yes",
+            "Delete two runs without a question": "delete-run tbf/files 1 2 --yes",
         },
     ),
     "results": Command(

@@ -143,10 +143,10 @@ def now_line(progress: Progress) -> str:
     status = progress.benchmark.status
     parts = [status.phase.value]
     if status.cases.total:
-        parts.append(f"{status.cases.ended}/{status.cases.total} cases")
+        parts.append(f"{status.cases.finished}/{status.cases.total} cases")
     if status.current is not None:
-        trial = min(status.current.trials + 1, status.current.of)
-        parts.append(f"{status.current.name}, trial {trial} of {status.current.of}")
+        trial = min(status.current.finished_trials + 1, status.current.total_trials)
+        parts.append(f"{status.current.name}, trial {trial} of {status.current.total_trials}")
     if status.remaining_seconds is not None:
         parts.append(f"{duration(status.remaining_seconds)} left")
     return " · ".join(parts)

@@ -99,7 +99,7 @@ async def _explain_missing_status(cluster: Cluster, progress: Progress) -> Progr
 
 def _is_complete(progress: Progress) -> bool:
     """Returns whether the benchmark has ended, and the events of its last results have arrived."""
-    has_results = progress.deleted or len(progress.ended) >= progress.benchmark.status.cases.ended
+    has_results = progress.deleted or len(progress.ended) >= progress.benchmark.status.cases.finished
     return progress.exit_code is not None and has_results
 
 

@@ -68,7 +68,7 @@ def needs_reconcile(raw: Raw) -> bool:
         known = BenchmarkStatus.model_validate(raw.get("status", {}))
     except ValueError:
         return True  # the reconciler reports what is invalid
-    later = any(policy.get(name) is not None for name in ("ttlSeconds", "schedule"))
+    later = any(policy.get(name) is not None for name in ("ttlSecondsAfterFinished", "schedule"))
     return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
 
 

@@ -195,12 +195,12 @@ def _answer(run: Run) -> dict[str, str]:
 
 
 def _history_events(run: Run) -> tuple[Event, ...]:
-    """Returns a warning if results are deleted that `runPolicy.history` would keep."""
-    asked, kept = run.spec.run_policy.history, kept_runs(run)
+    """Returns a warning if results are deleted that `runPolicy.historyLimit` would keep."""
+    asked, kept = run.spec.run_policy.history_limit, kept_runs(run)
     if outdated_results(run, asked) == outdated_results(run, kept):
         return ()
     message = (
-        f"spec.runPolicy.history is {asked} runs, but limits.history allows {kept}, so the results of older runs are "
+        f"spec.runPolicy.historyLimit is {asked} runs, but limits.history allows {kept}, so the results of older runs are "
         "deleted. Export results in time, or ask an administrator to raise limits.history in the chart."
     )
     return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
@@ -259,9 +259,9 @@ def _wait_for_next_run(observed: Observed, now: datetime) -> Decision:
         return Decision(observed.benchmark.status, step.actions, requeue_after=step.requeue_after)
     status, policy = _schedule_next_run(observed.benchmark, now), observed.benchmark.spec.run_policy
     wait, events = _seconds_to_next_run(status, now), _schedule_events(observed.benchmark.status, status)
-    if policy.ttl_seconds is None or status.run is None or status.run.completion_time is None:
+    if policy.ttl_seconds_after_finished is None or status.run is None or status.run.completion_time is None:
         return Decision(status, events=events, requeue_after=wait)
-    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds)
+    end = parse_time(status.run.completion_time) + timedelta(seconds=policy.ttl_seconds_after_finished)
     if now >= end:
         return Decision(status, (DeleteBenchmark(),))
     return Decision(status, events=events, requeue_after=min(wait, (end - now).total_seconds()))
@@ -278,9 +278,9 @@ def _is_schedule_due(benchmark: Benchmark, now: datetime) -> bool:
 def _schedule_next_run(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
     policy, generation = benchmark.spec.run_policy, benchmark.metadata.generation
     status = benchmark.status.model_copy(update={"observed_generation": generation})
-    before = next((condition for condition in status.conditions if condition.type == reasons.RECURRING), None)
+    before = next((condition for condition in status.conditions if condition.type == reasons.SCHEDULE_VALID), None)
     if policy.schedule is None:
-        others = tuple(condition for condition in status.conditions if condition.type != reasons.RECURRING)
+        others = tuple(condition for condition in status.conditions if condition.type != reasons.SCHEDULE_VALID)
         return status.model_copy(update={"next_run_time": None, "conditions": others})
     is_planned = before is not None and (before.status == "False" or status.next_run_time is not None)
     if before is not None and is_planned and before.observed_generation == generation:
@@ -292,13 +292,13 @@ def _schedule_next_run(benchmark: Benchmark, now: datetime) -> BenchmarkStatus:
 
 
 def _next_run(policy: RunPolicy, schedule: str, now: datetime) -> tuple[datetime | None, ConditionUpdate]:
-    """Returns when the next run starts, or None, and the condition Recurring."""
+    """Returns when the next run starts, or None, and the condition ScheduleValid."""
     name = policy.time_zone or "UTC"
     try:
         zone = ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
         message = f'spec.runPolicy.timeZone "{name}" is not in the IANA time zone database. Example: "Europe/Berlin".'
-        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNKNOWN_TIME_ZONE, message)
+        return None, ConditionUpdate(reasons.SCHEDULE_VALID, False, reasons.UNKNOWN_TIME_ZONE, message)
     try:
         time = next(CronSim(schedule, now.astimezone(zone)), None)
         problem = "never matches a date"
@@ -306,14 +306,14 @@ def _next_run(policy: RunPolicy, schedule: str, now: datetime) -> tuple[datetime
         time, problem = None, f"is not a valid cron schedule: {error}"
     if time is None:
         message = f'spec.runPolicy.schedule "{schedule}" {problem}. Example: "30 3 * * 1".'
-        return None, ConditionUpdate(reasons.RECURRING, False, reasons.UNUSABLE_SCHEDULE, message)
+        return None, ConditionUpdate(reasons.SCHEDULE_VALID, False, reasons.UNUSABLE_SCHEDULE, message)
     message = f"The next run starts at {time:%Y-%m-%d %H:%M} ({name})."
-    return time.astimezone(UTC), ConditionUpdate(reasons.RECURRING, True, reasons.NEXT_RUN_PLANNED, message)
+    return time.astimezone(UTC), ConditionUpdate(reasons.SCHEDULE_VALID, True, reasons.NEXT_RUN_PLANNED, message)
 
 
 def _schedule_events(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[Event, ...]:
     """Returns a warning if the schedule has become invalid."""
-    recurring = [condition for condition in after.conditions if condition.type == reasons.RECURRING]
+    recurring = [condition for condition in after.conditions if condition.type == reasons.SCHEDULE_VALID]
     invalid = [one for one in recurring if one.status == "False" and one not in before.conditions]
     return tuple(Event(condition.reason, condition.message, warning=True) for condition in invalid)
 

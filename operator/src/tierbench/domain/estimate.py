@@ -49,7 +49,7 @@ def estimate(benchmark: Benchmark, bits_per_second: float = LINK) -> Estimate:
     passes = 1 if len(groups) == 1 else min(spec.order.passes, spec.repetitions)
     blocks = plan_blocks(cases, list(groups.values()), spec.order, spec.repetitions, passes)
     # Each block has its own client, which repeats the warm-up.
-    loads = [workload.load(case) for block in blocks for case in block.cases for _ in range(spec.warmup)]
+    loads = [workload.load(case) for block in blocks for case in block.cases for _ in range(spec.warmup_trials)]
     loads += [workload.load(case) for block in blocks for case in block.cases for _ in block.trials]
     moved = [load.bytes_moved for load in loads if load.bytes_moved is not None]
     servers = passes * sum(not placement.external for placement in placements)
@@ -66,5 +66,5 @@ def estimate(benchmark: Benchmark, bits_per_second: float = LINK) -> Estimate:
         seconds=starts + sum(load.duration(bits_per_second) for load in loads),
         bytes_moved=sum(moved) if len(moved) == len(loads) else None,
         bytes_on_disk=max(prepared, default=0),
-        bytes_stored=len(cases) * (_BYTES_PER_RESULT + _BYTES_PER_TRIAL * (spec.repetitions + spec.warmup)),
+        bytes_stored=len(cases) * (_BYTES_PER_RESULT + _BYTES_PER_TRIAL * (spec.repetitions + spec.warmup_trials)),
     )

@@ -273,7 +273,7 @@ def _end_cases(
 def _case_ended_event(case: Case, final: ResultStatus, progress: str, end: RecordEnd) -> Event:
     if end.reason:
         return case_failed_event(case, Problem(end.reason, end.message))
-    measured, display = final.phase is ResultPhase.MEASURED, final.display
+    measured, display = final.phase is ResultPhase.COMPLETE, final.display
     outcome = (
         f"mean {display.mean}, {display.throughput}, {final.counts.retries} retries" if measured else final.message
     )
@@ -312,7 +312,7 @@ def _refinement_levels(run: Run, asked: Refine, factor: Factor) -> tuple[Refinem
 
 
 def _within_bounds(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
-    """Returns the first levels that `refine.maximumCases` and the quota of cases allow. Every server of its levels
+    """Returns the first levels that `refine.maxCases` and the quota of cases allow. Every server of its levels
     measures a level."""
     server_placements = run.observed.workload.server_placements()
 
@@ -320,6 +320,6 @@ def _within_bounds(run: Run, asked: Refine, found: Sequence[RefinementLevel]) ->
         return sum(placement.serves(levels) for placement in server_placements)
 
     already = sum(cases(one.levels) for one in run.status.refinements)
-    room = min(asked.maximum_cases - already, run.observed.quotas.cases - len(run.cases))
+    room = min(asked.max_cases - already, run.observed.quotas.cases - len(run.cases))
     totals = accumulate(cases(one.levels) for one in found)
     return [one for one, total in zip(found, totals, strict=True) if total <= room]

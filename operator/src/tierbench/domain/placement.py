@@ -213,9 +213,9 @@ def _memory(size: int) -> str:
 def _assign(run: Run, name: str) -> NodeAssignment:
     """Returns the usable nodes of a class, and the reason if they are fewer than needed."""
     node_class, nodes = run.observed.classes.get(name), run.observed.nodes.values()
-    needed = run.spec.servers.nodes_per_class if name in run.spec.servers.node_classes else 1
+    needed = run.spec.servers.nodes_per_class if name in run.spec.servers.node_class_names else 1
     if node_class is None:
-        message = f"NodeClass {name} does not exist. Create it, or correct the name: see `kubectl get nodeclasses`."
+        message = f"NodeClass {name} does not exist. Create it, or correct the name: see `kubectl get nodeclasses.tierbench.io`."
         return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
     chosen = _members(node_class, nodes)
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
@@ -257,7 +257,7 @@ def held_too_long(run: Run) -> Problem | None:
         f"The run has held its nodes for {run.observed.quotas.lease_seconds} s, as long as limits.leaseSeconds allows. "
         f"Use fewer cases, fewer repetitions or shorter trials, or {_raise('limits.leaseSeconds')}."
     )
-    return Problem(reasons.HELD_TOO_LONG, message)
+    return Problem(reasons.LEASE_LIMIT_EXCEEDED, message)
 
 
 def seconds_left(run: Run) -> int:
@@ -276,7 +276,7 @@ def results_too_large(run: Run) -> Problem | None:
     runs = len({result.run for result in results})
     message = (
         f"The results and records of {runs} runs take {stored} bytes; limits.resultBytes is {format_size(most)}. Lower "
-        f"spec.runPolicy.history, use fewer cases, or {_raise('limits.resultBytes')}."
+        f"spec.runPolicy.historyLimit, use fewer cases, or {_raise('limits.resultBytes')}."
     )
     return Problem(reasons.TOO_MANY_BYTES, message)
 
@@ -310,8 +310,8 @@ def _runs_to_delete(run: Run) -> str:
 
 
 def kept_runs(run: Run) -> int:
-    """Returns how many runs of the benchmark are kept: `runPolicy.history`, at most `limits.history`."""
-    return min(run.spec.run_policy.history, run.observed.quotas.history)
+    """Returns how many runs of the benchmark are kept: `runPolicy.historyLimit`, at most `limits.history`."""
+    return min(run.spec.run_policy.history_limit, run.observed.quotas.history)
 
 
 def outdated_results(run: Run, kept: int) -> tuple[str, ...]:
@@ -336,7 +336,7 @@ def _too_many_at_once(run: Run) -> Problem | None:
         f"{len(before)} other benchmarks of namespace {namespace} hold nodes; limits.benchmarksAtOnce is {most}. This "
         "benchmark continues when one of them ends."
     )
-    return Problem(reasons.TOO_MANY_AT_ONCE, message)
+    return Problem(reasons.TOO_MANY_BENCHMARKS, message)
 
 
 def _holds_since(run: Run, holder: str) -> datetime:

@@ -41,8 +41,8 @@ class Proposal:
         """Returns the benchmark object."""
         kind, first = next((kind.model.KIND.kind, kind.first) for kind in kinds() if kind.first is not None)
         spec: dict[str, Any] = {
-            "servers": {"nodeClasses": list(self.servers)},
-            "clients": {"nodeClasses": list(self.clients)},
+            "servers": {"nodeClassNames": list(self.servers)},
+            "clients": {"nodeClassNames": list(self.clients)},
             **first,
         }
         if self.colocated:
@@ -83,7 +83,7 @@ def propose_from_classes(names: Sequence[str]) -> Proposal | None:
 
 _COLOCATED_NOTE: Final = (
     "The client may share its node with a server. Traffic within a node is faster than any network, so compare such "
-    "cases with care, or name a separate class in spec.clients.nodeClasses and remove colocation."
+    "cases with care, or name a separate class in spec.clients.nodeClassNames and remove colocation."
 )
 
 

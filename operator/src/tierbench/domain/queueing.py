@@ -39,7 +39,12 @@ def known_wait(status: BenchmarkStatus, now: datetime) -> Wait | None:
     Returns None if the benchmark does not wait for nodes.
     """
     run, queued = status.run, _condition(status, reasons.QUEUED)
-    if run is None or status.phase is not Phase.QUEUED or queued is None or queued.reason == reasons.TOO_MANY_AT_ONCE:
+    if (
+        run is None
+        or status.phase is not Phase.QUEUED
+        or queued is None
+        or queued.reason == reasons.TOO_MANY_BENCHMARKS
+    ):
         return None
     return Wait(due_time(status, run, now), frozenset(node for one in run.assignments for node in one.nodes))
 

@@ -299,6 +299,6 @@ def _status(raw: Raw) -> BenchmarkStatus:
 
 def _measured(result: BenchmarkResult) -> float | None:
     time = result.status.completion_time
-    if result.status.phase is not ResultPhase.MEASURED or time is None:
+    if result.status.phase is not ResultPhase.COMPLETE or time is None:
         return None
     return datetime.fromisoformat(time).timestamp()

@@ -91,7 +91,7 @@ class Run:
     def blocks(self) -> tuple[Block, ...]:
         """All blocks in order, once nodes are chosen. A round of refinement starts with the servers that are up."""
         before, spec = self.refinement * self.passes, self.spec
-        trials = (spec.repetitions, self.passes, before, spec.warmup)
+        trials = (spec.repetitions, self.passes, before, spec.warmup_trials)
         return plan_blocks(self.cases, self.server_groups, spec.order, *trials)
 
     @property
@@ -150,8 +150,8 @@ class Run:
     def _matches(self, case: Case, spec: ResultSpec) -> bool:
         classes = (spec.server.node_class, spec.client.node_class)
         return (
-            (spec.run, spec.case, spec.trials, spec.warmup)
-            == (self.status.number, case.number, self.spec.repetitions, self.spec.warmup)
+            (spec.run, spec.case, spec.trials, spec.warmup_trials)
+            == (self.status.number, case.number, self.spec.repetitions, self.spec.warmup_trials)
             and dict(spec.levels) == dict(case.levels)
             and classes == (case.server.node_class, case.client_class)
         )
@@ -195,7 +195,7 @@ class Run:
             return self.policy_problem
         if placement in self.image_problems:
             return self.image_problems[placement]
-        node_class = self.spec.clients.node_classes[0] if placement.external else placement.node_class
+        node_class = self.spec.clients.node_class_names[0] if placement.external else placement.node_class
         assignment = self.assignments[node_class]
         if placement.ordinal < len(assignment.nodes):
             return assignment.nodes[placement.ordinal]
@@ -248,7 +248,7 @@ class Run:
     def node_classes(self) -> tuple[str, ...]:
         """The names of all classes that the run needs, in the order of the spec."""
         parts = (part.node_class for case in self.cases for part in self.observed.workload.parts(case))
-        return tuple(dict.fromkeys((*self.spec.servers.node_classes, *self.spec.clients.node_classes, *parts)))
+        return tuple(dict.fromkeys((*self.spec.servers.node_class_names, *self.spec.clients.node_class_names, *parts)))
 
     def node_problem(self, name: str) -> Problem | None:
         """Returns a problem if a node is gone, or has not been Ready for `timeouts.nodeNotReadySeconds`."""
@@ -276,7 +276,7 @@ class Run:
         node = self.server_node(placement)
         if isinstance(node, Problem):
             return node
-        class_name = self.spec.clients.node_classes[0] if placement.external else placement.node_class
+        class_name = self.spec.clients.node_class_names[0] if placement.external else placement.node_class
         node_class = self.observed.classes.get(class_name)
         if node_class is None:
             return class_deleted(class_name)
@@ -330,7 +330,7 @@ class Run:
             run=self.status.number,
             case=case.number,
             levels=dict(case.levels),
-            conditions=self.spec.parameters,
+            settings=self.spec.parameters,
             server=node_facts(
                 server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
             ),
@@ -341,7 +341,7 @@ class Run:
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
             passes=self.passes,
-            warmup=self.spec.warmup,
+            warmup_trials=self.spec.warmup_trials,
             trim=self.spec.active_trim,
         )
 

@@ -69,7 +69,7 @@ def build_status(run: Run, phase: Phase, *updates: ConditionUpdate, current: Seq
         **(benchmark.status.model_extra or {}),
         observed_generation=benchmark.metadata.generation,
         phase=phase,
-        progress=f"{counts.ended}/{counts.total}",
+        progress=f"{counts.finished}/{counts.total}",
         remaining_seconds=remaining_seconds(run),
         cases=counts,
         current=_current(run, current) if current else None,
@@ -84,9 +84,9 @@ def _count(run: Run) -> CaseCounts:
     statuses = [result.status for result in run.results]
     return CaseCounts(
         total=len(run.cases),
-        ended=len(run.cases) - len(run.due),
+        finished=len(run.cases) - len(run.due),
         failed=sum(status.phase is ResultPhase.FAILED for status in statuses),
-        invalid=sum(status.phase is ResultPhase.MEASURED and status.valid is False for status in statuses),
+        invalid=sum(status.phase is ResultPhase.COMPLETE and status.valid is False for status in statuses),
     )
 
 
@@ -102,7 +102,7 @@ def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
         name=(describe_cases(*cases) + of_passes)[:_MAXIMUM_NAME],
         result=run.result_name(cases[0]),
         trials=sum(_measured(run, case)[0] for case in cases),
-        of=run.spec.repetitions * len(cases),
+        total_trials=run.spec.repetitions * len(cases),
     )
 
 
@@ -191,7 +191,7 @@ def assess(run: Run) -> Assessment:
 
 
 def verdicts_in_progress(run: Run) -> tuple[ConditionUpdate, ...]:
-    """Resets Passed, Regressed and Recurring, so that no client that waits for them sees those of the previous run."""
+    """Resets Passed, Regressed and ScheduleValid, so that no client that waits for them sees those of the previous run."""
     message = "The run is in progress."
     policy = run.spec.run_policy
     updates = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]
@@ -199,7 +199,7 @@ def verdicts_in_progress(run: Run) -> tuple[ConditionUpdate, ...]:
         updates.append(ConditionUpdate(reasons.PASSED, False, reasons.RUNNING, message))
     if policy.schedule is not None:
         message += " The next run is scheduled when it ends."
-        updates.append(ConditionUpdate(reasons.RECURRING, True, reasons.RUNNING, message))
+        updates.append(ConditionUpdate(reasons.SCHEDULE_VALID, True, reasons.RUNNING, message))
     return tuple(updates)
 
 
@@ -273,9 +273,9 @@ def _environments(results: Iterable[BenchmarkResult]) -> dict[ClassPair, frozens
     found: dict[ClassPair, frozenset[str]] = {}
     for result in results:
         spec, engine = result.spec, result.status.engine
-        if result.status.phase is ResultPhase.MEASURED and engine is not None:
+        if result.status.phase is ResultPhase.COMPLETE and engine is not None:
             nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
-            settings = {f"{humanize(name).lower()} {level}" for name, level in spec.conditions.items()}
+            settings = {f"{humanize(name).lower()} {level}" for name, level in spec.settings.items()}
             pair = _pair(result)
             found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | settings
     return found

@@ -66,7 +66,7 @@ _RULES: Final = (
     ),
     _Rule(
         "refusedClasses",
-        "node_classes",
+        "node_class_names",
         "filter(c, !(c in variables.classes))",
         policy.NODE_CLASS_REFUSED,
         ("variables.refusedClasses[0]", "request.namespace", "variables.classes.join(', ')"),
@@ -119,9 +119,9 @@ _RULES: Final = (
 _DERIVED: Final = {
     "networks": "variables.refusedNetworks + params.spec.clusterIPs.map(a, a + (ip(a).family() == 4 ? '/32' : '/128'))",
     "allowed": "variables.allowedNetworks + variables.allowedNames",
-    "classes": "request.namespace in variables.nodeClasses ? variables.nodeClasses[request.namespace]"
-    f" : '{OTHER_NAMESPACES}' in variables.nodeClasses ? variables.nodeClasses['{OTHER_NAMESPACES}']"
-    " : variables.askedNodeClasses",
+    "classes": "request.namespace in variables.nodeClassNames ? variables.nodeClassNames[request.namespace]"
+    f" : '{OTHER_NAMESPACES}' in variables.nodeClassNames ? variables.nodeClassNames['{OTHER_NAMESPACES}']"
+    " : variables.askedNodeClassNames",
 }
 
 MOST_ANNOTATION_CHARACTERS: Final = 64 << 10

@@ -45,7 +45,7 @@ def crd_template(model: type[Resource]) -> str:
     head = to_yaml({"apiVersion": crd["apiVersion"], "kind": crd["kind"]})
     metadata = _CRD_METADATA.format(name=crd["metadata"]["name"])
     body = _escaped(to_yaml({"spec": crd["spec"]}))
-    return f"{_comment('api')}{{{{- if .Values.crds.install }}}}\n{head}{metadata}{body}{{{{- end }}}}\n"
+    return f"{_comment('api')}{{{{- if .Values.crds.enabled }}}}\n{head}{metadata}{body}{{{{- end }}}}\n"
 
 
 def rules_template() -> str:
@@ -58,7 +58,7 @@ def rules_template() -> str:
 def user_roles_template() -> str:
     """Returns the ClusterRoles that extend view, edit and admin. A cluster has one set, as of CRDs."""
     roles = "".join(_user_role(grant) for grant in user_grants())
-    return f"{_comment('api/rbac.py')}{{{{- if .Values.crds.install }}}}\n{roles}{{{{- end }}}}\n"
+    return f"{_comment('api/rbac.py')}{{{{- if .Values.crds.enabled }}}}\n{roles}{{{{- end }}}}\n"
 
 
 def checked_template() -> str:

@@ -65,7 +65,7 @@ def sections() -> Iterator[Section]:
     yield Section("Conditions of advices", of_advices.CONDITIONS)
     yield Section("Answers of advices", of_advices.VERDICTS, "conditions of an advice, `status.ranking`")
     yield Section("Caveats of advices", of_advices.CAVEATS, "`status.caveats` of an advice")
-    yield Section("Next measurements of advices", of_advices.NEXT, "`status.next` of an advice")
+    yield Section("Next measurements of advices", of_advices.NEXT, "`status.recommendations` of an advice")
 
 
 def _sections_of(kind: str, reasons: Reasons) -> Iterator[Section]:

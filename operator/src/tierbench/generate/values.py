@@ -118,7 +118,7 @@ class ServiceAccount(Values):
 class Operator(Program):
     """The operator."""
 
-    replicas: int = Field(
+    replica_count: int = Field(
         default=1,
         ge=1,
         le=3,
@@ -130,9 +130,9 @@ class Operator(Program):
         description="Whether a PodDisruptionBudget lets drains of nodes evict only one operator pod at a time.",
     )
     service_account: ServiceAccount = ServiceAccount()
-    user: UserId | None = Field(
+    run_as_user: UserId | None = Field(
         default=65531,
-        description="The user id of the operator. It must differ from workloads.user. With null, the platform assigns "
+        description="The user id of the operator. It must differ from workloads.runAsUser. With null, the platform assigns "
         "one, as OpenShift does.",
     )
     resources: Resources = Resources()
@@ -168,9 +168,9 @@ class Operator(Program):
         "nodes if possible.",
     )
     priority_class_name: str = Field(default="", max_length=253, description="PriorityClass of the operator's pod.")
-    labels: dict[str, str] = Field(default={}, description="Additional labels of the operator's pod.")
-    annotations: dict[str, str] = Field(default={}, description="Annotations of the operator's pod.")
-    env: list[dict[str, Any]] = Field(
+    pod_labels: dict[str, str] = Field(default={}, description="Additional labels of the operator's pod.")
+    pod_annotations: dict[str, str] = Field(default={}, description="Annotations of the operator's pod.")
+    extra_env: list[dict[str, Any]] = Field(
         default=[],
         description="Additional environment variables, as in [{name: HTTPS_PROXY, value: http://proxy:3128}].",
     )
@@ -179,7 +179,7 @@ class Operator(Program):
 class Workloads(Values):
     """The pods of benchmarks: servers, clients and agents."""
 
-    user: UserId | None = Field(
+    run_as_user: UserId | None = Field(
         default=65530,
         description="The user and group id of these pods. No other workload should use it. With null, the platform "
         "assigns the user, and the group that may read the credentials, as OpenShift does. Benchmarks cannot use "
@@ -230,7 +230,7 @@ class Writers(Values):
 class Crds(Values):
     """The CustomResourceDefinitions. A cluster has one set."""
 
-    install: bool = Field(
+    enabled: bool = Field(
         default=True,
         description="Whether this release installs and upgrades them. Set false in all but one release of a cluster.",
     )
@@ -328,7 +328,7 @@ class Metrics(Values):
         "benchmarks and nodes of all namespaces. The operator creates the certificate when it starts. The chart "
         "creates a ClusterRole: bind it to your Prometheus.",
     )
-    annotations: bool = Field(
+    scrape_annotations: bool = Field(
         default=True,
         description="Whether the Service has the annotations prometheus.io/scrape, port and path. With a "
         "ServiceMonitor it has none, as Prometheus would scrape twice.",

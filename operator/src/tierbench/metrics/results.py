@@ -240,7 +240,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
     )
     kind.add(samples, result)
     samples.add_means(SERVER_MEANS, status.statistics)
-    measured = status.phase is ResultPhase.MEASURED
+    measured = status.phase is ResultPhase.COMPLETE
     samples.add(MEASURED, int(measured))
     samples.add(VALID, int(status.valid is True) if measured else None)
     samples.add(INFO, 1, _info(result, kind))
@@ -270,7 +270,7 @@ def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
         "server_access_network": spec.server.access_network,
         "server_storage": spec.server.storage,
         "client_access_network": spec.client.access_network,
-        **_labels(spec.conditions, kind.parameters),
+        **_labels(spec.settings, kind.parameters),
     }
 
 
@@ -293,10 +293,10 @@ def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
         samples.add(PHASE, int(status.phase is phase), {"phase": phase.value})
     cases = status.cases
     states = {
-        "Valid": cases.ended - cases.failed - cases.invalid,
+        "Valid": cases.finished - cases.failed - cases.invalid,
         "Invalid": cases.invalid,
         "Failed": cases.failed,
-        "Due": cases.total - cases.ended,
+        "Due": cases.total - cases.finished,
     }
     for state, number in states.items():
         samples.add(CASES, number, {"state": state})

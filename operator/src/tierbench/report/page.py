@@ -64,7 +64,7 @@ _FULL_SECTIONS: Final = 24
 _RELATIONS: Final = {
     Relation.EQUAL: "equal",
     Relation.AHEAD: "perhaps ahead",
-    Relation.NOT_KNOWN: "inconclusive",
+    Relation.INCONCLUSIVE: "inconclusive",
 }
 
 
@@ -166,7 +166,7 @@ def _run_facts(run: RunResults) -> tuple[tuple[str, str], ...]:
     """Returns names and values that sum up a run."""
     counts = [result.status.counts for result in run.results]
     failed = sum(count.failed for count in counts)
-    measured = sum(result.status.phase is ResultPhase.MEASURED for result in run.results)
+    measured = sum(result.status.phase is ResultPhase.COMPLETE for result in run.results)
     valid = sum(result.status.valid is True for result in run.results)
     started = min((trial.start_time for result in run.results for trial in result.recorded.trials), default="")
     return (

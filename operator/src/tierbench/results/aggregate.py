@@ -20,7 +20,7 @@ from tierbench.api.result import (
     ResultStatus,
     Statistic,
 )
-from tierbench.api.run_policy import TrimBy, trials_of_passes
+from tierbench.api.run_policy import TrimScope, trials_of_passes
 from tierbench.kinds.registry import kind_of, probe
 from tierbench.kube.meta import format_time
 from tierbench.results.client_output import merge_distributions
@@ -64,7 +64,7 @@ def add_trials(spec: ResultSpec, record: RecordStatus, lines: Iterable[TrialLine
     known = {_key(trial) for trial in record.trials}
     trials, totals = list(record.trials), record
     for line in lines:
-        if _key(line) in known or line.trial > (spec.warmup if line.warmup else spec.trials):
+        if _key(line) in known or line.trial > (spec.warmup_trials if line.warmup else spec.trials):
             continue
         known.add(_key(line))
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
@@ -101,7 +101,7 @@ def conclude(
 ) -> ResultStatus:
     """Returns the status of a case that has ended.
 
-    The phase is Measured if there is a good trial, otherwise Failed with the most frequent reason of its trials.
+    The phase is Complete if there is a good trial, otherwise Failed with the most frequent reason of its trials.
     `cause` is why the case ended early, if it did.
     """
     counted, good = counted_trials(record.trials), good_trials(record.trials)
@@ -113,7 +113,7 @@ def conclude(
     left = len(missing_trials(spec, record))
     return status.model_copy(
         update={
-            "phase": ResultPhase.MEASURED,
+            "phase": ResultPhase.COMPLETE,
             "completion_time": format_time(now),
             "missing": Missing(trials=left, reason=cause.reason, message=cause.message) if left and cause else None,
             "valid": not notes,
@@ -243,7 +243,7 @@ def _trim_trials(spec: ResultSpec, trials: Sequence[ResultTrial], quantity: str)
     It returns all trials if too few have the quantity, or if each client is trimmed by its own rates.
     """
     trim = spec.trim
-    if trim is None or trim.by is TrimBy.CLIENT:
+    if trim is None or trim.scope is TrimScope.CLIENT:
         return trials
     values = ((trial_quantities(spec.benchmark.kind, trial).get(quantity), trial.trial) for trial in trials)
     ranked = sorted((value, number) for value, number in values if value is not None)
@@ -265,7 +265,7 @@ def _trimmed_statistics(spec: ResultSpec, trials: Sequence[ResultTrial], main: s
     return {
         name: statistic(summarize_trimmed(values, trim.lowest, trim.highest))
         for name, values in quantities(spec.benchmark.kind, trials).items()
-        if (is_client_rate(name) if trim.by is TrimBy.CLIENT else name == main)
+        if (is_client_rate(name) if trim.scope is TrimScope.CLIENT else name == main)
         and len(values) > trim.lowest + trim.highest
     }
 
@@ -413,7 +413,7 @@ def _computers(trial: ResultTrial) -> Iterator[tuple[str, Computer]]:
 
 
 def _is_below_maximum(computer: Computer) -> bool:
-    now, highest = computer.cpu_frequency_kilohertz, computer.cpu_maximum_kilohertz
+    now, highest = computer.cpu_frequency_kilohertz, computer.cpu_max_kilohertz
     if now is None or highest is None or computer.cpu_governor != _FIXED_GOVERNOR:
         return False
     return now < FULL_FREQUENCY_SHARE * highest

@@ -37,7 +37,7 @@ class NodeComputer:
 
     def _frequency(self) -> str:
         known = [one.cpu_frequency_kilohertz for one in self.reports if one.cpu_frequency_kilohertz is not None]
-        highest = [one.cpu_maximum_kilohertz for one in self.reports if one.cpu_maximum_kilohertz is not None]
+        highest = [one.cpu_max_kilohertz for one in self.reports if one.cpu_max_kilohertz is not None]
         if not known:
             return ""
         low, high = (f"{kilohertz / 1e6:.2f}" for kilohertz in (min(known), max(known)))
@@ -100,7 +100,7 @@ def add_network_trial(known: NodeNetwork, line: TrialLine) -> NodeNetwork:
         if flow is not None
     }
     if network.ping is not None:
-        percentiles = _percentiles(line.distributions.ping, network.ping.maximum_nanoseconds)
+        percentiles = _percentiles(line.distributions.ping, network.ping.max_nanoseconds)
         found["ping"] = EchoSpread(**network.ping.model_dump(), **percentiles)
     return known.model_copy(update=found)
 

@@ -273,7 +273,7 @@ def _spec(rows: Sequence[_Row], case: int) -> ResultSpec:
             access_network=texts.get("clientAccessNetwork", ""),
         ),
         trials=max(1, sum(not row.warmup for row in rows) if first.trial else first.trials),
-        warmup=sum(row.warmup for row in rows),
+        warmup_trials=sum(row.warmup for row in rows),
     )
 
 
@@ -284,7 +284,7 @@ def _record(rows: Sequence[_Row]) -> RecordStatus:
 def _status_of_trials(spec: ResultSpec, record: RecordStatus, rows: Sequence[_Row]) -> ResultStatus:
     status = summarize(spec, record)
     if status.counts.completed:
-        return status.model_copy(update={"phase": ResultPhase.MEASURED})
+        return status.model_copy(update={"phase": ResultPhase.COMPLETE})
     reason = next((row.failure for row in rows if row.failure), "NoTrial")
     return status.model_copy(update={"phase": ResultPhase.FAILED, "reason": reason})
 
@@ -309,7 +309,7 @@ def _status_of_mean(spec: ResultSpec, row: _Row) -> ResultStatus:
         if name != "retries"
     }
     status = ResultStatus(
-        phase=ResultPhase.MEASURED,
+        phase=ResultPhase.COMPLETE,
         counts=Counts(completed=row.trials, retries=round(row.values.get("retries", 0) * row.trials)),
         statistics=statistics,
         facts=(MEAN_OF_TRIALS if all(one.count for one in statistics.values()) else BARE_MEAN,),

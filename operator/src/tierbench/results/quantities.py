@@ -268,4 +268,4 @@ def levels_and_parameters(result: BenchmarkResult) -> dict[str, str]:
     Results that differ in any of them measured different things and are never pooled. A parameter in which results
     differ is treated as one more factor.
     """
-    return {**result.spec.levels, **result.spec.conditions}
+    return {**result.spec.levels, **result.spec.settings}

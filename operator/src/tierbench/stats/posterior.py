@@ -160,7 +160,7 @@ class Relation(StrEnum):
     """The first is better, but perhaps by less than the margin."""
     BEHIND = "behind"
     """The first is worse, but perhaps by less than the margin."""
-    NOT_KNOWN = "not known"
+    INCONCLUSIVE = "not known"
 
     @property
     def inverse(self) -> "Relation":
@@ -192,7 +192,7 @@ def relation(difference: Distribution, margin: float, *, may_be_equal: bool = Tr
         return Relation.BETTER if beyond else Relation.AHEAD
     if below <= TAIL:
         return Relation.WORSE if beyond else Relation.BEHIND
-    return Relation.NOT_KNOWN
+    return Relation.INCONCLUSIVE
 
 
 @dataclass(frozen=True)

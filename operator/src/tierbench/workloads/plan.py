@@ -71,7 +71,7 @@ def server_placements(spec: BenchmarkSpec) -> tuple[ServerPlacement, ...]:
     """Returns the places of servers, in the order of the spec."""
     return tuple(
         ServerPlacement(node_class, ordinal)
-        for node_class in spec.servers.node_classes
+        for node_class in spec.servers.node_class_names
         for ordinal in range(spec.servers.nodes_per_class)
     )
 

@@ -66,7 +66,7 @@ def test_what_is_recorded_is_what_is_set() -> None:
 
 
 def test_a_log_keeps_more_than_may_be_in_flight() -> None:
-    spec = broker_benchmark(brokers=[KAFKA], payload={"sizes": ["1Ki", "1Mi"]}, window=1000).spec
+    spec = broker_benchmark(brokers=[KAFKA], payload={"sizes": ["1Ki", "1Mi"]}, maxInFlight=1000).spec
     broker = spec.brokers[0].kafka
     assert broker is not None
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
@@ -74,7 +74,7 @@ def test_a_log_keeps_more_than_may_be_in_flight() -> None:
 
 def test_logs_have_room_for_own_messages_as_large_as_a_config_map() -> None:
     payload = {"messages": [{"name": "sensor", "configMapRef": {"name": "sensor-messages"}}]}
-    spec = broker_benchmark(brokers=[KAFKA], payload=payload, window=1000).spec
+    spec = broker_benchmark(brokers=[KAFKA], payload=payload, maxInFlight=1000).spec
     broker = spec.brokers[0].kafka
     assert broker is not None
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
@@ -83,7 +83,7 @@ def test_logs_have_room_for_own_messages_as_large_as_a_config_map() -> None:
 @pytest.mark.parametrize(("pairs", "partitions"), [(1, 1), (16, 8), (256, 1), (256, 2)])
 def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) -> None:
     """The limit is of each: a log has what it keeps, and the file that is written to."""
-    spec = broker_benchmark(brokers=[KAFKA], pairs=[1, pairs], kafka={"partitions": [partitions]}).spec
+    spec = broker_benchmark(brokers=[KAFKA], pairs=[1, pairs], kafkaClients={"partitions": [partitions]}).spec
     broker, size = spec.brokers[0].kafka, NodeSize(storage_bytes=16 * GIBIBYTE)
     assert broker is not None
     settings = kafka_settings(broker, spec, size)
@@ -133,7 +133,7 @@ def test_every_container_has_the_least_rights() -> None:
 
 def test_kafkas_factors_are_kafkas_alone() -> None:
     factors = {"codecs": ["None", "Lz4"], "partitions": [1, 4], "lingerMilliseconds": [5], "batchSizes": ["16Ki"]}
-    given = workload(brokers=[MOSQUITTO, KAFKA], kafka=factors, payload={"sizes": ["1Ki"]})
+    given = workload(brokers=[MOSQUITTO, KAFKA], kafkaClients=factors, payload={"sizes": ["1Ki"]})
     by_broker: dict[str, list[dict[str, str]]] = {"mosquitto": [], "kafka": []}
     for case in cases(given):
         by_broker[case.levels["broker"]].append(dict(case.levels))

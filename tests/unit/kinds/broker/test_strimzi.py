@@ -104,7 +104,7 @@ def test_it_is_set_up_as_a_standalone_one() -> None:
 def test_what_is_asked_for_is_asked_for_and_recorded() -> None:
     claim = {"storageClassName": "fast", "size": "10Gi"}
     resources = {"requests": {"memory": "768Mi"}, "limits": {"cpu": "2"}}
-    options = {"version": "4.1.0", "resources": resources, "persistentVolumeClaim": claim}
+    options = {"version": "4.1.0", "resources": resources, "volumeClaimTemplate": claim}
     given = workload(options, heap="300Mi")
     made = objects(given)
     pool = made["KafkaNodePool"]["spec"]

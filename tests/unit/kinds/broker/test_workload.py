@@ -65,7 +65,7 @@ def secret_keys(job: Manifest) -> dict[str, set[str]]:
 
 def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
     brokers = [{"name": "m", "mosquitto": {"images": ["1.6.9"]}}, {"name": "k", "kafka": {}}]
-    given = workload(brokers=brokers, servers={"nodeClasses": ["cloud"]})
+    given = workload(brokers=brokers, servers={"nodeClassNames": ["cloud"]})
     pods = [
         given.server(replace(instance_of(given), placement=placement))[-1]["spec"]
         for placement in given.server_placements()
@@ -152,7 +152,7 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
 
 @pytest.mark.parametrize("engine", ["Native", "Paho"])
 def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -> None:
-    clients = {"nodeClasses": ["user"], "engine": engine, "subscribers": {"nodeClass": "user"}}
+    clients = {"nodeClassNames": ["user"], "engine": engine, "subscribers": {"nodeClass": "user"}}
     given, config_maps = (
         workload(payload=OWN_MESSAGES, clients=clients),
         {"sensor": "sensor-messages", "camera": "frames"},
@@ -189,7 +189,7 @@ def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: s
 
 @pytest.mark.parametrize(("connections", "kept"), [("EachTrial", False), ("Kept", True)])
 def test_connections_are_kept_where_that_is_asked_for(connections: str, kept: bool) -> None:
-    (job,) = jobs(workload(clients={"nodeClasses": ["user"], "connections": connections}))
+    (job,) = jobs(workload(clients={"nodeClassNames": ["user"], "connections": connections}))
     assert ("keep-connections" in arguments(job)) == kept
 
 
@@ -202,7 +202,7 @@ def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
 
 
 def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
-    apart = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"nodeClass": "jetson"}}
+    apart = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"nodeClass": "jetson"}}
     given = workload(clients=apart, pairs=[3])
     parts = given.parts(cases(given)[0])
     assert [(part.role, part.node_class) for part in parts] == [
@@ -223,7 +223,7 @@ def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
 
 def test_the_engine_is_the_one_asked_for() -> None:
     images = {
-        engine: jobs(workload(clients={"nodeClasses": ["user"], "engine": engine}))[0]["spec"]["template"]["spec"][
+        engine: jobs(workload(clients={"nodeClassNames": ["user"], "engine": engine}))[0]["spec"]["template"]["spec"][
             "containers"
         ][0]["image"]
         for engine in ("Native", "Paho")
@@ -234,7 +234,7 @@ def test_the_engine_is_the_one_asked_for() -> None:
 LIGHT = {
     "pacing": {"closedLoop": {"inFlight": 1}},
     "pairs": [1],
-    "clients": {"nodeClasses": ["user"], "pods": 1},
+    "clients": {"nodeClassNames": ["user"], "pods": 1},
 }
 
 
@@ -244,12 +244,12 @@ LIGHT = {
         ({}, "Light"),
         ({"pairs": [1, 4]}, "Light"),
         ({"pairs": [1, 5]}, "Heavy"),
-        ({"pairs": [8], "clients": {"nodeClasses": ["user"], "pods": 2}}, "Light"),
+        ({"pairs": [8], "clients": {"nodeClassNames": ["user"], "pods": 2}}, "Light"),
         ({"payload": {"sizes": ["1Ki", "16Ki"]}}, "Light"),
         ({"payload": {"sizes": ["1Ki", "17Ki"]}}, "Heavy"),
         ({"payload": OWN_MESSAGES}, "Heavy"),
         ({"compression": ["None", "Gzip"]}, "Heavy"),
-        ({"brokers": [{"name": "kafka", "kafka": {}}], "kafka": {"codecs": ["None", "Lz4"]}}, "Heavy"),
+        ({"brokers": [{"name": "kafka", "kafka": {}}], "kafkaClients": {"codecs": ["None", "Lz4"]}}, "Heavy"),
         ({"pacing": {"asFastAsPossible": {}}}, "Heavy"),
         ({"pacing": {"messagesPerSecond": 5000}}, "Light"),
         ({"pacing": {"messagesPerSecond": 5000}, "pairs": [1, 2]}, "Heavy"),
@@ -275,7 +275,7 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
 
 
 def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
-    clients = {"nodeClasses": ["user"], "pods": 2, "subscribers": {"none": {}}}
+    clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"none": {}}}
     given = [
         arguments(job) for job in jobs(workload(clients=clients, pairs=[3], pacing={"acknowledged": {"inFlight": 2}}))
     ]

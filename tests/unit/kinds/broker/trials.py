@@ -32,7 +32,7 @@ def spec(trials: int = 3, **levels: str) -> ResultSpec:
         "run": 1,
         "case": 1,
         "levels": {**usual, **levels},
-        "conditions": {"access": "PodIP"},
+        "settings": {"access": "PodIP"},
         "server": {"nodeClass": "jetson", "node": "j1"},
         "client": {"nodeClass": "user", "node": "u1"},
         "trials": trials,

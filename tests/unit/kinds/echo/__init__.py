@@ -34,7 +34,7 @@ class EchoSpec(NetworkSpec):
 class EchoBenchmark(Benchmark):
     KIND: ClassVar[Kind] = Kind(
         kind="EchoBenchmark",
-        short_names=("eb",),
+        short_names=("tbe",),
         columns=BENCHMARK_COLUMNS,
         description="EchoBenchmark measures how fast a message is echoed.",
     )
@@ -54,7 +54,7 @@ class EchoWorkload(NetworkWorkload):
         place = {LABEL_RUN: instance.run, LABEL_CASE: instance.block, LABEL_PASS: instance.pass_number}
         numbers = {**place, LABEL_ATTEMPT: instance.attempt, LABEL_PART: 0}
         metadata = self.owner.metadata(instance.name, {label: str(number) for label, number in numbers.items()})
-        container = {"args": ["echo", *flags(series_options(instance, self.spec.warmup, targets))]}
+        container = {"args": ["echo", *flags(series_options(instance, self.spec.warmup_trials, targets))]}
         return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
 
 

@@ -54,7 +54,7 @@ def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
 
 
 def test_the_image_that_is_asked_for_is_run() -> None:
-    given = workload(servers={"nodeClasses": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
+    given = workload(servers={"nodeClassNames": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
     ran = []
     for placement in given.server_placements()[:2]:
         *_, pod = given.server(replace(INSTANCE, placement=placement))
@@ -72,7 +72,7 @@ def test_equal_sizes_are_one_level() -> None:
 STORAGES: list[dict[str, Any]] = [
     {"emptyDir": {}},
     {"hostPath": {"path": "/var/lib/tierbench"}},
-    {"persistentVolumeClaim": {"storageClassName": "fast"}},
+    {"volumeClaimTemplate": {"storageClassName": "fast"}},
 ]
 
 
@@ -105,8 +105,8 @@ def test_files_on_the_nodes_disk_have_bounds(storage: dict[str, Any]) -> None:
     bounded = preparation(storage, replace(INSTANCE, free_bytes=5 * 2**30, most_file_bytes=2**30))["args"]
     bounds = [["--most-bytes", str(2**30)], ["--reserve-bytes", str(5 * 2**30)]]
     given = [bounded[bounded.index(flag) : bounded.index(flag) + 2] for flag, _ in bounds if flag in bounded]
-    assert given == ([["--reserve-bytes", "0"]] if "persistentVolumeClaim" in storage else bounds)
-    assert ("--reserve-bytes" in preparation(storage)["args"]) == ("persistentVolumeClaim" in storage)
+    assert given == ([["--reserve-bytes", "0"]] if "volumeClaimTemplate" in storage else bounds)
+    assert ("--reserve-bytes" in preparation(storage)["args"]) == ("volumeClaimTemplate" in storage)
 
 
 @pytest.mark.parametrize("keep", [False, True])
@@ -165,7 +165,7 @@ def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) 
     assert ("--copy" in arguments) == copies
 
 
-@pytest.mark.parametrize(("retry", "given"), [({}, False), ({"waitMaximumMilliseconds": 10000}, True)])
+@pytest.mark.parametrize(("retry", "given"), [({}, False), ({"maxWaitMilliseconds": 10000}, True)])
 def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], given: bool) -> None:
     arguments = job(workload(retry=retry))["spec"]["template"]["spec"]["containers"][0]["args"]
     assert ("--wait-maximum-milliseconds=10000" in arguments) == given
@@ -173,7 +173,7 @@ def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], given: bool)
 
 
 def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:
-    made = workload(warmup=1, timeouts={"trialSeconds": 70})
+    made = workload(warmupTrials=1, timeouts={"trialSeconds": 70})
     arguments = job(made)["spec"]["template"]["spec"]["containers"][0]["args"]
     assert "--trial-seconds=70" in arguments
     assert made.deadline_seconds(2) > 3 * 70 + 120

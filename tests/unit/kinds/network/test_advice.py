@@ -59,6 +59,6 @@ RESULTS = [
 def test_the_objective_says_whether_rate_or_echoes_decide(
     objective: dict[str, Any] | None, best: str, quantity: str
 ) -> None:
-    asked = {"clientClass": "raspberry-pi-4", "objective": objective}
+    asked = {"clientClassName": "raspberry-pi-4", "objective": objective}
     status = advise(PlacementAdviceSpec.model_validate(asked), RESULTS, NOW, ())
     assert (status.best, status.quantity) == (best, quantity)

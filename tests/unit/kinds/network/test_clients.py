@@ -67,7 +67,7 @@ def test_one_link_never_gave_more_than_it_has() -> None:
 
 def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
     """Means 1 and 3 with standard deviation 1 each, as many of both: mean 2, variance 1 + 1."""
-    ping = {"sent": 3, "received": 3, "minimumNanoseconds": 1, "maximumNanoseconds": 9}
+    ping = {"sent": 3, "received": 3, "minNanoseconds": 1, "maxNanoseconds": 9}
     parts = []
     for mean in (1000, 3000):
         echoes = ping | {"meanNanoseconds": mean, "standardDeviationNanoseconds": 1000}

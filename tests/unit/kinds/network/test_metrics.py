@@ -32,9 +32,9 @@ def raw_results() -> list[dict[str, Any]]:
     ways: dict[str, Any] = {"upload": flow(40, retransmits=2, tcp=TCP), "download": flow(50, retransmits=3)}
     udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
     return [
-        raw_result((line(1, **ways),), (line(2, **ways),), direction="Both"),
+        raw_result((line(1, **ways),), (line(2, **ways),), direction="Bidirectional"),
         raw_result((line(1, upload=udp),), (line(2, upload=udp),), protocol="UDP"),
-        raw_result((line(1),), (line(2),), congestionControl="bbr", together="Alone"),
+        raw_result((line(1),), (line(2),), congestionControl="bbr", clientMode="Alone"),
         raw_result(*((shared(number, 60), shared(number, 30), shared(number, 10)) for number in (1, 2)), streams="4"),
     ]
 
@@ -53,7 +53,7 @@ def filled() -> ResultStore[Any]:
 
 async def test_a_network_as_prometheus_reads_it() -> None:
     found = await samples(filled())
-    tcp = {"protocol": "TCP", "direction": "Both", "streams": "1", "client_class": "raspberry-pi-4"}
+    tcp = {"protocol": "TCP", "direction": "Bidirectional", "streams": "1", "client_class": "raspberry-pi-4"}
     assert one(found, "tierbench_network_throughput_bits_per_second", **tcp) == 90e6
     assert one(found, "tierbench_network_untrimmed_throughput_bits_per_second", **tcp) == 90e6
     assert one(found, "tierbench_network_download_bits_per_second", **tcp) == 50e6
@@ -67,7 +67,7 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     udp = {"protocol": "UDP", "direction": "Upload"}
     assert one(found, "tierbench_network_udp_lost_ratio", **udp) == 0.1
     assert one(found, "tierbench_network_udp_jitter_seconds", **udp) == 0.00025
-    alone = {"congestion_control": "bbr", "together": "Alone"}
+    alone = {"congestion_control": "bbr", "client_mode": "Alone"}
     assert one(found, "tierbench_network_throughput_bits_per_second", **alone) == 90e6
     networks = {"server_access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1

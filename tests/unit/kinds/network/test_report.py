@@ -23,8 +23,8 @@ CLIENTS = (PHONE, FIRST, SECOND)
 
 def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **levels: str) -> BenchmarkResult:
     """A case of clients of these rates in Mbit/s, in three trials that differ by 1%."""
-    together = "AllAtOnce" if len(clients) > 1 else "Alone"
-    body: dict[str, Any] = spec(3, None, together=together, **levels).to_json()
+    together = "Simultaneous" if len(clients) > 1 else "Alone"
+    body: dict[str, Any] = spec(3, None, clientMode=together, **levels).to_json()
     body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
     wanted = spec().model_validate(body)
     parts = [PartOutput(tuple(trial(number, rate, len(clients)) for number in (1, 2, 3))) for rate in rates]

@@ -100,9 +100,11 @@ def test_one_port_carries_tcp_and_udp() -> None:
 
 def test_the_levels_reach_the_engine() -> None:
     udp = {"kilobitsPerSecond": 20_000}
-    given = arguments(job(protocols=["UDP"], directions=["Both"], streams=[4], udp=udp, durationSeconds=7, warmup=1))
+    given = arguments(
+        job(protocols=["UDP"], directions=["Bidirectional"], streams=[4], udp=udp, durationSeconds=7, warmupTrials=1)
+    )
     expected = {
-        "protocol": "UDP", "direction": "Both", "streams": "4", "kilobits-per-second": "20000", "duration-seconds": "7",
+        "protocol": "UDP", "direction": "Bidirectional", "streams": "4", "kilobits-per-second": "20000", "duration-seconds": "7",
         "trials": "1:2,1:3", "warmup": "1", "ping-count": "10",
     }  # fmt: skip
     assert {name: given[name] for name in expected} == expected
@@ -110,7 +112,7 @@ def test_the_levels_reach_the_engine() -> None:
 
 
 def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
-    clients = {"nodeClasses": ["user", "jetson"], "together": ["AllAtOnce"], "nodesPerClass": 2}
+    clients = {"nodeClassNames": ["user", "jetson"], "modes": ["Simultaneous"], "nodesPerClass": 2}
     given = workload(clients=clients)
     (case, *_) = plan(given.spec, given.server_placements(), given.factors)
     assert len(plan(given.spec, given.server_placements(), given.factors)) == 4
@@ -144,12 +146,12 @@ def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str
 
 
 def test_an_external_server_is_measured_next_to_those_of_the_cluster() -> None:
-    given = workload(servers={"nodeClasses": ["cloud"], **EXTERNAL})
+    given = workload(servers={"nodeClassNames": ["cloud"], **EXTERNAL})
     assert [(placement.node_class, placement.external) for placement in given.server_placements()] == [
         ("cloud", False),
         ("external", True),
     ]
-    assert arguments(job(servers={"nodeClasses": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
+    assert arguments(job(servers={"nodeClassNames": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
 
 
 def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
@@ -165,18 +167,18 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
 
 
 def test_clients_alone_are_cases_of_their_own_next_to_that_of_all_at_once() -> None:
-    clients = {"nodeClasses": ["user", "jetson"], "nodesPerClass": 2, "together": ["Alone", "AllAtOnce"]}
-    given = workload(clients=clients, servers={"nodeClasses": ["cloud"]}, directions=["Upload"])
+    clients = {"nodeClassNames": ["user", "jetson"], "nodesPerClass": 2, "modes": ["Alone", "Simultaneous"]}
+    given = workload(clients=clients, servers={"nodeClassNames": ["cloud"]}, directions=["Upload"])
     cases = plan(given.spec, given.server_placements(), given.factors)
     alone = [("user", "Alone", 1), ("user 2", "Alone", 1), ("jetson", "Alone", 1), ("jetson 2", "Alone", 1)]
-    found = [(str(case.client), case.levels["together"], len(given.parts(case))) for case in cases]
-    assert found == [*alone, ("user", "AllAtOnce", 4)]
+    found = [(str(case.client), case.levels["clientMode"], len(given.parts(case))) for case in cases]
+    assert found == [*alone, ("user", "Simultaneous", 4)]
     assert len(server(clients=clients)["Pod"][0]["spec"]["containers"]) == 5
 
 
 def test_clients_are_alone_unless_the_spec_asks_otherwise() -> None:
-    given = workload(clients={"nodeClasses": ["user", "jetson"]})
+    given = workload(clients={"nodeClassNames": ["user", "jetson"]})
     cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
-    assert {case.levels["together"] for case in cases} == {"Alone"}
+    assert {case.levels["clientMode"] for case in cases} == {"Alone"}
     assert len(server()["Pod"][0]["spec"]["containers"]) == 2

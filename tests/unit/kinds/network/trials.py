@@ -26,7 +26,7 @@ def spec(trials: int = 3, trim: Mapping[str, int | str] | None = None, **levels:
         "run": 1,
         "case": 1,
         "levels": {"protocol": "TCP", "direction": "Upload", "streams": "1", **levels},
-        "conditions": {"access": "PodIP"},
+        "settings": {"access": "PodIP"},
         "server": {"nodeClass": "cloud", "node": "c1", "accessNetwork": "ethernet"},
         "client": {"nodeClass": "raspberry-pi-4", "node": "p1", "accessNetwork": "5g-sa"},
         "service": {"name": "iperf3", "image": "network:1"},
@@ -59,7 +59,7 @@ def line(
     body["server"] |= {"cpuLimitMillicores": limit}
     ping: dict[str, int] = {"sent": 3, "received": answered}
     if answered:
-        ping |= {"minimumNanoseconds": 900_000, "meanNanoseconds": 1_967_000, "maximumNanoseconds": 4_000_000}
+        ping |= {"minNanoseconds": 900_000, "meanNanoseconds": 1_967_000, "maxNanoseconds": 4_000_000}
         ping |= {"standardDeviationNanoseconds": 1_438_000}
         body["distributions"] = {"ping": histogram_of(ECHOES[:answered]).to_json()}
     body["network"] = {**(flows or {"upload": flow(retransmits=5)}), "ping": ping}

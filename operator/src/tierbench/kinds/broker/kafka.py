@@ -115,14 +115,14 @@ def _segment(spec: BrokerSpec, size: NodeSize) -> int:
     A log keeps whole files. So many partitions have smaller files, and most of the storage stays free. A batch must fit
     into one file.
     """
-    factors = spec.kafka
+    factors = spec.kafka_clients
     logs = max(spec.pairs) * max(factors.partitions)
     largest = max(spec.payload.largest_bytes, *map(parse_size, factors.batch_sizes)) + _MEBIBYTE
     return min(_SEGMENT, max(largest, storage_size(size) // 8 // logs))
 
 
 def _retention(spec: BrokerSpec, size: NodeSize) -> int:
-    return 2 * max(_segment(spec, size), spec.window * spec.payload.largest_bytes)
+    return 2 * max(_segment(spec, size), spec.max_in_flight * spec.payload.largest_bytes)
 
 
 def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> str:

@@ -26,7 +26,7 @@ PARAMETERS: Final = (
     "inFlight",
     "messagesPerSecond",
     "load",
-    "window",
+    "maxInFlight",
     "patienceMilliseconds",
     "access",
     "engine",

@@ -40,7 +40,7 @@ class Strimzi(Model):
         description="CPU and memory of the broker's container.",
         json_schema_extra=REQUESTS_WITHIN_LIMITS,
     )
-    persistent_volume_claim: BrokerVolume | None = Field(
+    volume_claim_template: BrokerVolume | None = Field(
         default=None,
         description="A volume for the broker's log. Without it, the log is in a directory that is deleted with the "
         "pod.",

@@ -116,7 +116,7 @@ _ONE_LOAD = Rule(
 )
 _SERVERS_GIVEN = Rule(
     "has(self.servers) || self.brokers.all(b, has(b.external))",
-    "spec.servers is missing: name the node classes that host the broker, for example {nodeClasses: [cloud]}",
+    "spec.servers is missing: name the node classes that host the broker, for example {nodeClassNames: [cloud]}",
 )
 _EXTERNAL_TLS = Rule(
     "size(self.tls) == 1 || !self.brokers.exists(b, has(b.external))",
@@ -155,12 +155,12 @@ _STRIMZI_NODE_PORT = Rule(
     "with TLS",
 )
 _CLIENT_NODES = (
-    "(size(self.clients.nodeClasses) + (has(self.clients.subscribers)"
+    "(size(self.clients.nodeClassNames) + (has(self.clients.subscribers)"
     " && has(self.clients.subscribers.nodeClass) ? 1 : 0)) * self.clients.pods"
 )
 _KAFKA_CASES = (
-    "size(self.kafka.codecs) * size(self.kafka.partitions)"
-    " * size(self.kafka.lingerMilliseconds) * size(self.kafka.batchSizes)"
+    "size(self.kafkaClients.codecs) * size(self.kafkaClients.partitions)"
+    " * size(self.kafkaClients.lingerMilliseconds) * size(self.kafkaClients.batchSizes)"
 )
 _MOSQUITTOS = f"self.brokers.filter(b, has(b.mosquitto)).map(b, {levels('b.mosquitto.images')}).sum()"
 _KAFKAS = f"self.brokers.filter(b, has(b.kafka)).map(b, {levels('b.kafka.images')}).sum()"
@@ -170,7 +170,7 @@ _PLACES = (
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
 _CASES = (
-    f"({_PLACES}) * size(self.clients.nodeClasses)"
+    f"({_PLACES}) * size(self.clients.nodeClassNames)"
     f" * {PAYLOAD_CASES} * size(self.delivery) * size(self.tls)"
     " * size(self.encryption) * size(self.compression) * size(self.pairs)"
 )
@@ -179,7 +179,7 @@ _SECRETS = (
     "object.spec.brokers.filter(b, has(b.external) && has(b.external.secretRef)).map(b, b.external.secretRef.name)"
 )
 _BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
-NO_SERVERS = Servers.model_construct(node_classes=())
+NO_SERVERS = Servers.model_construct(node_class_names=())
 
 
 class BrokerSpec(ServiceSpec):
@@ -229,13 +229,13 @@ class BrokerSpec(ServiceSpec):
     pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
         (1,), "Number of publishers, each with a subscriber of its own (a factor).", most=8
     )
-    kafka: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
+    kafka_clients: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
     pacing: Pacing = Field(
         default=Pacing(closed_loop=ClosedLoop()),
         json_schema_extra=rules(_ONE_PACE),
         description="When publishers send messages.",
     )
-    window: int = Field(
+    max_in_flight: int = Field(
         default=512,
         ge=1,
         le=65000,
@@ -271,7 +271,7 @@ class BrokerSpec(ServiceSpec):
         secrets = tuple(each.secret_ref.name for each in external if each.secret_ref is not None)
         return replace(
             given,
-            node_classes=(*given.node_classes, *apart),
+            node_class_names=(*given.node_class_names, *apart),
             addresses=tuple(each.address for each in external),
             plain_secrets=secrets if Tls.NONE in self.tls else (),
         )
@@ -284,7 +284,7 @@ class BrokerSpec(ServiceSpec):
             **super().parameters,
             **self.pacing.parameters,
             "load": str(self.load),
-            "window": str(self.window),
+            "maxInFlight": str(self.max_in_flight),
             "patienceMilliseconds": str(self.patience_milliseconds),
             "access": self.access.value,
             "engine": self.clients.engine.value,
@@ -299,7 +299,7 @@ class BrokerBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="BrokerBenchmark",
-        short_names=("bb",),
+        short_names=("tbb",),
         columns=BENCHMARK_COLUMNS,
         description="BrokerBenchmark measures how fast and how reliably message brokers deliver from each node class: "
         "which broker, on which class, up to which load?",
@@ -321,8 +321,8 @@ class BrokerBenchmark(Benchmark):
         refine_rule("payload.sizes"),
     )
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
-        node_classes="(has(object.spec.servers) ? object.spec.servers.nodeClasses : [])"
-        " + object.spec.clients.nodeClasses"
+        node_class_names="(has(object.spec.servers) ? object.spec.servers.nodeClassNames : [])"
+        " + object.spec.clients.nodeClassNames"
         " + (has(object.spec.clients.subscribers) && has(object.spec.clients.subscribers.nodeClass)"
         " ? [object.spec.clients.subscribers.nodeClass] : [])",
         addresses="object.spec.brokers.filter(b, has(b.external)).map(b, b.external.address)",

@@ -100,7 +100,7 @@ def facts(context: BrokerContext, size: NodeSize) -> ServiceFacts:
     """Returns the settings that tierbench chooses: those of a standalone Kafka, and those of Strimzi."""
     kafka = context.kafka
     options = kafka.strimzi or Strimzi()
-    claim = options.persistent_volume_claim
+    claim = options.volume_claim_template
     given = {f"{part}.{name}": value for part, of in _compute(options).items() for name, value in of.items()}
     settings = {**kafka_settings(kafka, context.spec, size), "provider": "Strimzi", **given}
     if claim is not None:
@@ -185,7 +185,7 @@ def _pool(context: BrokerContext, instance: ServerInstance) -> Manifest:
 
 
 def _volume(options: Strimzi, size: NodeSize) -> dict[str, Any]:
-    claim = options.persistent_volume_claim
+    claim = options.volume_claim_template
     if claim is None:
         return {"type": "ephemeral", "sizeLimit": format_size(storage_size(size))}
     return {"type": "persistent-claim", "class": claim.storage_class_name, "size": claim.size, "deleteClaim": True}

@@ -97,7 +97,7 @@ class BrokerWorkload:
             Factor("encryption", tuple(level.value for level in spec.encryption)),
             Factor("compression", spec.compression),
             Factor("pairs", tuple(map(str, spec.pairs))),
-            *(kafka_factors(spec.kafka) if kafka else ()),
+            *(kafka_factors(spec.kafka_clients) if kafka else ()),
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
@@ -137,7 +137,7 @@ class BrokerWorkload:
         """Returns the time limit of one trial, multiplied by the trials including warm-up, and the time until the
         broker is ready."""
         spec = self.spec
-        return (trials + spec.warmup) * spec.timeouts.trial_seconds + spec.ready_seconds
+        return (trials + spec.warmup_trials) * spec.timeouts.trial_seconds + spec.ready_seconds
 
     def load(self, case: Case) -> TrialLoad:
         """Returns seconds if load or pacing decide them, and the bytes from publishers if their number is known.
@@ -196,7 +196,7 @@ def tuning(spec: BrokerSpec) -> str:
     """
     pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs)
     plain = (
-        all(level == _NONE for level in (*spec.compression, *spec.kafka.codecs))
+        all(level == _NONE for level in (*spec.compression, *spec.kafka_clients.codecs))
         and spec.payload.largest_bytes <= _LIGHT_BYTES
     )
     return "Light" if plain and _is_light(spec.pacing, pairs) else "Heavy"
@@ -237,7 +237,7 @@ def arguments(
         "key-file": credential_files(targets, "payload-key")[0],
         **_pacing(spec.pacing),
         **_load(spec.load),
-        "window": spec.window,
+        "window": spec.max_in_flight,
         "tuning": tuning(spec),
         "patience-milliseconds": spec.patience_milliseconds,
         "ready-milliseconds": spec.ready_seconds * 1000,
@@ -245,7 +245,7 @@ def arguments(
         "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
         "part": instance.part.index,
         "parts": len(parts(spec, case)),
-        **series_options(instance, spec.warmup, targets),
+        **series_options(instance, spec.warmup_trials, targets),
     }
     if protocol is Protocol.KAFKA:
         options |= _kafka(case)

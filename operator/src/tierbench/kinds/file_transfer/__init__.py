@@ -35,7 +35,7 @@ KIND: Final = BenchmarkKind(
     factors={
         "fileSize": FactorTraits(first=True, amount=True, refinable=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),
-        "cacheState": FactorTraits(usual="Natural"),
+        "cacheState": FactorTraits(usual="Unchanged"),
     },
     images={
         "nginx": Image(
@@ -47,7 +47,7 @@ KIND: Final = BenchmarkKind(
         "fileSizes": ["1Mi", "64Mi"],
         "storage": {"emptyDir": {}},
         # The first download of a file from a new server takes longer, and three trials cannot absorb that.
-        "warmup": 1,
+        "warmupTrials": 1,
         "repetitions": 3,
     },
     reasons=reasons.REASONS,

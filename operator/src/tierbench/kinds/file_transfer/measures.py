@@ -38,7 +38,7 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
     return {
         "durationNanoseconds": trial.duration_nanoseconds,
         "throughputBytesPerSecond": ratio(transfer.bytes, trial.duration_nanoseconds / 1e9),
-        "lookupNanoseconds": transfer.dns_nanoseconds or None,
+        "lookupNanoseconds": transfer.lookup_nanoseconds or None,
         "firstByteNanoseconds": transfer.first_byte_nanoseconds,
         "connectNanoseconds": transfer.connect_nanoseconds,
         "retries": transfer.retries,

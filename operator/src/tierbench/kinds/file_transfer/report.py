@@ -11,7 +11,7 @@ def cells(trial: ResultTrial) -> dict[str, str]:
     transfer, sample = trial.transfer, trial.server or ServerSample()
     lookup = first = stall = None
     if transfer is not None:
-        lookup, first = transfer.dns_nanoseconds or None, transfer.first_byte_nanoseconds
+        lookup, first = transfer.lookup_nanoseconds or None, transfer.first_byte_nanoseconds
         stall = transfer.longest_stall_nanoseconds
     return {
         "Content": DASH if transfer is None else _regime(transfer),

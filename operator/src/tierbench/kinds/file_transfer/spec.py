@@ -33,7 +33,7 @@ class FileServers(Servers):
 class CacheState(StrEnum):
     """The content of the page cache of the server's node at the start of a trial."""
 
-    NATURAL = "Natural"
+    UNCHANGED = "Unchanged"
     WARM = "Warm"
     COLD = "Cold"
 
@@ -48,7 +48,7 @@ class Retry(Model):
         default=20, ge=1, le=1000, description="Maximum number of connections per download, including the first."
     )
     wait_milliseconds: int = Field(default=1000, ge=0, le=600000, description="Pause before each further attempt.")
-    wait_maximum_milliseconds: int | None = Field(
+    max_wait_milliseconds: int | None = Field(
         default=None,
         ge=1,
         le=600000,
@@ -58,8 +58,8 @@ class Retry(Model):
 
 
 _GROWING_WAIT: Final = Rule(
-    "!has(self.waitMaximumMilliseconds) || self.waitMaximumMilliseconds >= self.waitMilliseconds",
-    "waitMaximumMilliseconds is less than waitMilliseconds, the first pause: raise it, or remove it",
+    "!has(self.maxWaitMilliseconds) || self.maxWaitMilliseconds >= self.waitMilliseconds",
+    "maxWaitMilliseconds is less than waitMilliseconds, the first pause: raise it, or remove it",
 )
 
 
@@ -92,18 +92,18 @@ class Storage(Model):
 
     host_path: HostPath | None = Field(default=None, description="A directory on the node.")
     empty_dir: EmptyDir | None = Field(default=None, description="A directory that is deleted with the server pod.")
-    persistent_volume_claim: VolumeClaim | None = Field(default=None, description="A volume of a storage class.")
+    volume_claim_template: VolumeClaim | None = Field(default=None, description="A volume of a storage class.")
 
 
 _ONE_STORAGE = Rule(
-    "[has(self.hostPath), has(self.emptyDir), has(self.persistentVolumeClaim)].filter(x, x).size() == 1",
-    f"set exactly one of hostPath, emptyDir and persistentVolumeClaim, for example {{hostPath: {{path: "
+    "[has(self.hostPath), has(self.emptyDir), has(self.volumeClaimTemplate)].filter(x, x).size() == 1",
+    f"set exactly one of hostPath, emptyDir and volumeClaimTemplate, for example {{hostPath: {{path: "
     f"{HOST_STORAGE}}}}}",
 )
 
 _CASES = (
     "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
-    " * size(self.servers.nodeClasses) * self.servers.nodesPerClass * size(self.clients.nodeClasses)"
+    " * size(self.servers.nodeClassNames) * self.servers.nodesPerClass * size(self.clients.nodeClassNames)"
     f" * {levels('self.servers.images')}"
 )
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
@@ -120,8 +120,8 @@ class FileTransferSpec(ServiceSpec):
         (1,), "Downloads of the file at the same time by one client (a factor).", most=8
     )
     cache_state: tuple[CacheState, ...] = factor(
-        (CacheState.NATURAL,),
-        "Page cache of the served file before each trial (a factor): Natural (unchanged), Warm (the file "
+        (CacheState.UNCHANGED,),
+        "Page cache of the served file before each trial (a factor): Unchanged (unchanged), Warm (the file "
         "was read) or Cold (the file was dropped).",
         most=3,
     )
@@ -148,8 +148,8 @@ class FileTransferSpec(ServiceSpec):
     @property
     def parameters(self) -> dict[str, str]:
         """The settings of path, storage and retries."""
-        retry, kept = self.retry, self.storage.persistent_volume_claim
-        most = retry.wait_maximum_milliseconds
+        retry, kept = self.retry, self.storage.volume_claim_template
+        most = retry.max_wait_milliseconds
         path = "EmptyDir" if self.storage.host_path is None else "HostPath"
         return {
             **super().parameters,
@@ -158,7 +158,7 @@ class FileTransferSpec(ServiceSpec):
             "readTimeoutMilliseconds": str(retry.read_timeout_milliseconds),
             "attempts": str(retry.attempts),
             "waitMilliseconds": str(retry.wait_milliseconds),
-            **({} if most is None else {"waitMaximumMilliseconds": str(most)}),
+            **({} if most is None else {"maxWaitMilliseconds": str(most)}),
             "verifyDigest": str(self.verify_digest),
         }
 
@@ -168,14 +168,14 @@ class FileTransferBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="FileTransferBenchmark",
-        short_names=("ftb",),
+        short_names=("tbf",),
         columns=BENCHMARK_COLUMNS,
         description="FileTransferBenchmark measures how fast nginx serves files from each node class: from which "
         "class, and up to which size?",
     )
     PREFIX: ClassVar[str] = "ft"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
-        preflight_rule("size(self.clients.nodeClasses)"),
+        preflight_rule("size(self.clients.nodeClassNames)"),
         matrix_rule(_CASES),
         refine_rule("fileSizes"),
     )

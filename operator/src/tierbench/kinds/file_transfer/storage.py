@@ -55,18 +55,18 @@ def file_volume(storage: Storage, policy: Policy, claim_name: str, needed: int) 
     if storage.host_path is not None:
         prefix, folder = policy.permitted_directory(storage.host_path.path)
         return FileVolume({"hostPath": {"path": prefix, "type": "DirectoryOrCreate"}}, folder)
-    if storage.persistent_volume_claim is not None:
+    if storage.volume_claim_template is not None:
         return FileVolume({"persistentVolumeClaim": {"claimName": claim_name}})
     return FileVolume({"emptyDir": {"sizeLimit": str(_room(needed))}})
 
 
 def claims(storage: Storage, metadata: Manifest, needed: int) -> tuple[Manifest, ...]:
     """Returns the claim for `needed` bytes, if the storage asks for one."""
-    if storage.persistent_volume_claim is None:
+    if storage.volume_claim_template is None:
         return ()
     spec = {
         "accessModes": ["ReadWriteOnce"],
-        "storageClassName": storage.persistent_volume_claim.storage_class_name,
+        "storageClassName": storage.volume_claim_template.storage_class_name,
         "resources": {"requests": {"storage": str(_room(needed))}},
     }
     return ({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec},)
@@ -117,7 +117,7 @@ def prepare(
 
 
 def _bounds(spec: FileTransferSpec, instance: ServerInstance) -> list[str]:
-    if spec.storage.persistent_volume_claim is not None:
+    if spec.storage.volume_claim_template is not None:
         return ["--reserve-bytes", "0"]
     most = [] if not instance.most_file_bytes else ["--most-bytes", str(instance.most_file_bytes)]
     return [*most, *([] if instance.free_bytes is None else ["--reserve-bytes", str(instance.free_bytes)])]

@@ -198,7 +198,7 @@ class FileTransfer:
 
         The client ends a trial that takes longer, so a slow server costs one trial, and not those after it.
         """
-        return (trials + self.spec.warmup) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
+        return (trials + self.spec.warmup_trials) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
 
     def load(self, case: Case) -> TrialLoad:
         """Returns the bytes of all downloads, and a constant overhead, which decides for small files."""
@@ -279,7 +279,7 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
 def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> list[str]:
     """Returns the command line of the engine."""
     levels = targets[0].case.levels
-    growing = spec.retry.wait_maximum_milliseconds
+    growing = spec.retry.max_wait_milliseconds
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
     options = {
         "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
@@ -292,7 +292,7 @@ def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequenc
         **({} if growing is None else {"wait-maximum-milliseconds": growing}),
         "trial-seconds": spec.timeouts.trial_seconds,
         "tls": tls.value,
-        **series_options(instance, spec.warmup, targets),
+        **series_options(instance, spec.warmup_trials, targets),
     }
     if tls is not Tls.NONE:
         options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}

@@ -35,9 +35,9 @@ KIND: Final = BenchmarkKind(
     factors={
         "protocol": FactorTraits(competing=False),  # UDP sends at the rate in the spec
         "streams": FactorTraits(usual="1", words="x{}", load=True),
-        "together": FactorTraits(
+        "clientMode": FactorTraits(
             usual="Alone",
-            phrases={"Alone": "alone", "AllAtOnce": "all at once"},
+            phrases={"Alone": "alone", "Simultaneous": "all at once"},
             sum=True,
         ),
     },

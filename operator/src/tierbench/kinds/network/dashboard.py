@@ -93,9 +93,9 @@ def _echoes() -> Panels:
             "the 99th percentile of all.",
             "s",
             {
-                "shortest": _PANELS.mean("ping_minimum_seconds"),
+                "shortest": _PANELS.mean("ping_min_seconds"),
                 "mean": _PANELS.mean("ping_mean_seconds"),
-                "longest": _PANELS.mean("ping_maximum_seconds"),
+                "longest": _PANELS.mean("ping_max_seconds"),
                 "99th percentile": _RESULTS.quantile(0.99, f"{PREFIX}_ping_seconds"),
             },
         ),

@@ -109,8 +109,8 @@ def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:
     spread = trial.round_trip
     return {
         "pingNanoseconds": echoes.mean_nanoseconds,
-        "pingMinimumNanoseconds": echoes.minimum_nanoseconds,
-        "pingMaximumNanoseconds": echoes.maximum_nanoseconds,
+        "pingMinNanoseconds": echoes.min_nanoseconds,
+        "pingMaxNanoseconds": echoes.max_nanoseconds,
         "pingStandardDeviationNanoseconds": echoes.standard_deviation_nanoseconds,
         "pingP50Nanoseconds": None if spread is None else spread.p50,
         "pingP90Nanoseconds": None if spread is None else spread.p90,
@@ -364,8 +364,8 @@ def _pool(many: Sequence[Echoes]) -> Echoes | None:
     variance = sum(count * (spread**2 + (value - mean) ** 2) for count, value, spread in answered) / total
     return Echoes(
         **counts,
-        minimum_nanoseconds=min(one.minimum_nanoseconds for one in many if one.minimum_nanoseconds is not None),
+        min_nanoseconds=min(one.min_nanoseconds for one in many if one.min_nanoseconds is not None),
         mean_nanoseconds=round(mean),
-        maximum_nanoseconds=max(one.maximum_nanoseconds for one in many if one.maximum_nanoseconds is not None),
+        max_nanoseconds=max(one.max_nanoseconds for one in many if one.max_nanoseconds is not None),
         standard_deviation_nanoseconds=round(math.sqrt(variance)),
     )

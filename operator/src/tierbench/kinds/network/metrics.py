@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
 
-FACTORS: Final = ("protocol", "direction", "streams", "together", "congestionControl")
+FACTORS: Final = ("protocol", "direction", "streams", "clientMode", "congestionControl")
 PARAMETERS: Final = (
     "access",
     "durationSeconds",
@@ -60,8 +60,8 @@ MEANS: Final = {
     "lostPartsPerMillion": _gauge("udp_lost_ratio", "Share of UDP packets that were lost, mean."),
     "jitterNanoseconds": _gauge("udp_jitter_seconds", "Deviation of the transit time of UDP packets (RFC 3550), mean."),
     "pingNanoseconds": _gauge("ping_mean_seconds", "Round trip of echo requests, mean."),
-    "pingMinimumNanoseconds": _gauge("ping_minimum_seconds", "Shortest round trip of a trial's echo requests, mean."),
-    "pingMaximumNanoseconds": _gauge("ping_maximum_seconds", "Longest round trip of a trial's echo requests, mean."),
+    "pingMinNanoseconds": _gauge("ping_min_seconds", "Shortest round trip of a trial's echo requests, mean."),
+    "pingMaxNanoseconds": _gauge("ping_max_seconds", "Longest round trip of a trial's echo requests, mean."),
     "pingStandardDeviationNanoseconds": _gauge(
         "ping_stddev_seconds", "Standard deviation of a trial's echo requests, mean."
     ),

@@ -9,7 +9,7 @@ from tierbench.advice.tables import Cell, RunResults, estimate, result_estimate
 from tierbench.api.record import ResultTrial
 from tierbench.api.result import BenchmarkResult, NodeFacts, ResultPhase
 from tierbench.kinds.network.measures import RATE
-from tierbench.kinds.network.spec import TOGETHER, Together
+from tierbench.kinds.network.spec import CLIENT_MODE, ClientMode
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
@@ -27,7 +27,7 @@ _COLUMNS: Final = {
     "Ping lost": "pingLostPartsPerMillion",
     "iperf3's CPU": "iperf3CpuPartsPerMillion",
 }
-_AT_ONCE: Final = ("together", "simultaneousClients")
+_AT_ONCE: Final = ("clientMode", "simultaneousClients")
 _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
 
@@ -151,24 +151,24 @@ class AtOnce:
 
 def at_once(run: RunResults) -> Iterator[AtOnce]:
     """Yields every case of all clients at once of which a client was also measured alone."""
-    alone = {_place(result): result for result in run.results if _is(Together.ALONE, result)}
+    alone = {_place(result): result for result in run.results if _is(ClientMode.ALONE, result)}
     for result in run.results:
-        if not _is(Together.ALL_AT_ONCE, result):
+        if not _is(ClientMode.SIMULTANEOUS, result):
             continue
         clients = tuple(_clients(result, alone))
         if clients:
             varying = {name: level for name, level in result.spec.levels.items() if name not in run.fixed}
-            varying.pop(TOGETHER, None)
+            varying.pop(CLIENT_MODE, None)
             yield AtOnce(result.spec.server.node_class, varying, clients)
 
 
-def _is(level: Together, result: BenchmarkResult) -> bool:
-    return result.spec.levels.get(TOGETHER) == level and result.status.phase is ResultPhase.MEASURED
+def _is(level: ClientMode, result: BenchmarkResult) -> bool:
+    return result.spec.levels.get(CLIENT_MODE) == level and result.status.phase is ResultPhase.COMPLETE
 
 
 def _place(result: BenchmarkResult, client: str = "") -> tuple[object, ...]:
     """Returns what a client has in common with its case alone."""
-    levels = {**result.spec.levels, TOGETHER: ""}
+    levels = {**result.spec.levels, CLIENT_MODE: ""}
     return result.spec.server.node, client or result.spec.client.node, *sorted(levels.items())
 
 

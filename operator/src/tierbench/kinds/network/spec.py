@@ -36,18 +36,18 @@ class Direction(StrEnum):
 
     UPLOAD = "Upload"
     DOWNLOAD = "Download"
-    BOTH = "Both"
+    BIDIRECTIONAL = "Bidirectional"
 
 
-class Together(StrEnum):
+class ClientMode(StrEnum):
     """Whether clients measure alone or at the same time."""
 
     ALONE = "Alone"
-    ALL_AT_ONCE = "AllAtOnce"
+    SIMULTANEOUS = "Simultaneous"
 
 
-TOGETHER: Final = "together"
-"""The factor whose levels are those of Together."""
+CLIENT_MODE: Final = "clientMode"
+"""The factor whose levels are those of ClientMode."""
 
 
 class Udp(Model):
@@ -97,7 +97,7 @@ class ExternalServer(Model):
 class NetworkServers(Servers):
     """The iperf3 servers."""
 
-    node_classes: ClassNames = Field(
+    node_class_names: ClassNames = Field(
         default=(),
         json_schema_extra={"default": None},
         description="Names of the node classes that host an iperf3 server. Required unless `external` is set.",
@@ -112,11 +112,11 @@ class NetworkServers(Servers):
 class NetworkClients(Clients):
     """The clients of the iperf3 servers."""
 
-    node_classes: ClassNames = Field(description="Names of the node classes of the clients.")
+    node_class_names: ClassNames = Field(description="Names of the node classes of the clients.")
     nodes_per_class: int = Field(default=1, ge=1, le=16, description="Number of nodes per class with a client.")
-    together: tuple[Together, ...] = factor(
-        (Together.ALONE,),
-        "Alone: each client measures in turn, in a case of its own. AllAtOnce: all clients measure at the "
+    modes: tuple[ClientMode, ...] = factor(
+        (ClientMode.ALONE,),
+        "Alone: each client measures in turn, in a case of its own. Simultaneous: all clients measure at the "
         "same time, in one case (a factor).",
         most=2,
     )
@@ -124,33 +124,33 @@ class NetworkClients(Clients):
     @property
     def number(self) -> int:
         """The number of clients."""
-        return len(self.node_classes) * self.nodes_per_class
+        return len(self.node_class_names) * self.nodes_per_class
 
     @property
     def most_at_once(self) -> int:
         """The maximum number of clients that measure at the same time."""
-        return self.number if Together.ALL_AT_ONCE in self.together else 1
+        return self.number if ClientMode.SIMULTANEOUS in self.modes else 1
 
     @property
     def placements(self) -> tuple[ClientPlacement, ...]:
         """The places of clients. A case of all clients has the place of the first one."""
-        return tuple(seat for level in self.together for seat in self._placements(level))
+        return tuple(seat for level in self.modes for seat in self._placements(level))
 
-    def _placements(self, level: Together) -> tuple[ClientPlacement, ...]:
-        levels = ((TOGETHER, level.value),)
-        if level is Together.ALL_AT_ONCE:
-            return (ClientPlacement(self.node_classes[0], levels=levels),)
+    def _placements(self, level: ClientMode) -> tuple[ClientPlacement, ...]:
+        levels = ((CLIENT_MODE, level.value),)
+        if level is ClientMode.SIMULTANEOUS:
+            return (ClientPlacement(self.node_class_names[0], levels=levels),)
         ordinals = range(self.nodes_per_class)
-        return tuple(ClientPlacement(name, ordinal, levels) for name in self.node_classes for ordinal in ordinals)
+        return tuple(ClientPlacement(name, ordinal, levels) for name in self.node_class_names for ordinal in ordinals)
 
 
 _SOME_SERVER = Rule(
-    "has(self.nodeClasses) || has(self.external)",
-    "names no server: set nodeClasses, for example [cloud], or external, or both",
+    "has(self.nodeClassNames) || has(self.external)",
+    "names no server: set nodeClassNames, for example [cloud], or external, or both",
 )
-_ALL_AT_ONCE = "together.exists(t, t == 'AllAtOnce')"
+_SIMULTANEOUS = "modes.exists(t, t == 'Simultaneous')"
 _BOUNDED_CLIENTS = Rule(
-    f"!self.{_ALL_AT_ONCE} || size(self.nodeClasses) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
+    f"!self.{_SIMULTANEOUS} || size(self.nodeClassNames) * self.nodesPerClass <= {MAXIMUM_CLIENTS}",
     f"more than {MAXIMUM_CLIENTS} clients would measure at the same time: name fewer classes, or lower nodesPerClass",
 )
 _UDP_RATE = Rule(
@@ -162,8 +162,8 @@ _TCP_ALONE = Rule(
     "tcp.congestionControl is only for TCP: write protocols: [TCP], and measure UDP in another benchmark",
 )
 _ONE_AT_A_TIME = Rule(
-    f"!has(self.servers.external) || !self.clients.{_ALL_AT_ONCE}",
-    "an external server serves one client at a time: remove AllAtOnce from clients.together, or remove "
+    f"!has(self.servers.external) || !self.clients.{_SIMULTANEOUS}",
+    "an external server serves one client at a time: remove Simultaneous from clients.modes, or remove "
     "servers.external",
 )
 _FITTING_TRIM = Rule(
@@ -171,9 +171,9 @@ _FITTING_TRIM = Rule(
     "trim leaves no trial: raise repetitions above the sum of trim.lowest and trim.highest",
 )
 _TRIM_BY_CLIENT = Rule(
-    "self.trim.by != 'Client' || self.clients.together.all(t, t == 'AllAtOnce')",
-    "trim.by: Client needs clients that measure at the same time: write clients.together: [AllAtOnce], or remove "
-    "trim.by",
+    "self.trim.scope != 'Client' || self.clients.modes.all(t, t == 'Simultaneous')",
+    "trim.scope: Client needs clients that measure at the same time: write clients.modes: [Simultaneous], or remove "
+    "trim.scope",
 )
 _TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
 _FITTING_TIME = Rule(
@@ -183,10 +183,10 @@ _FITTING_TIME = Rule(
 _CASES = (
     "size(self.protocols) * size(self.directions) * size(self.streams)"
     " * (has(self.tcp) ? size(self.tcp.congestionControl) : 1)"
-    " * ((has(self.servers.nodeClasses) ? size(self.servers.nodeClasses) * self.servers.nodesPerClass : 0)"
+    " * ((has(self.servers.nodeClassNames) ? size(self.servers.nodeClassNames) * self.servers.nodesPerClass : 0)"
     " + (has(self.servers.external) ? 1 : 0))"
-    " * ((self.clients.together.exists(t, t == 'Alone') ? size(self.clients.nodeClasses) * self.clients.nodesPerClass"
-    f" : 0) + (self.clients.{_ALL_AT_ONCE} ? 1 : 0))"
+    " * ((self.clients.modes.exists(t, t == 'Alone') ? size(self.clients.nodeClassNames) * self.clients.nodesPerClass"
+    f" : 0) + (self.clients.{_SIMULTANEOUS} ? 1 : 0))"
 )
 _NOT_REFINED = Rule(
     "!has(self.runPolicy) || !has(self.runPolicy.refine)",
@@ -204,7 +204,7 @@ class NetworkSpec(BenchmarkSpec):
     protocols: tuple[Protocol, ...] = factor((Protocol.TCP,), "Protocol of the load (a factor).", most=2)
     directions: tuple[Direction, ...] = factor(
         (Direction.UPLOAD, Direction.DOWNLOAD),
-        "Upload from client to server, Download, or Both at the same time (a factor).",
+        "Upload from client to server, Download, or Bidirectional: both at the same time (a factor).",
         most=3,
     )
     streams: tuple[Annotated[int, Field(ge=1, le=64)], ...] = factor(
@@ -254,7 +254,7 @@ class NetworkBenchmark(Benchmark):
 
     KIND: ClassVar[Kind] = Kind(
         kind="NetworkBenchmark",
-        short_names=("nb",),
+        short_names=("tbn",),
         columns=BENCHMARK_COLUMNS,
         description="NetworkBenchmark measures the network between node classes with iperf3 and ping: throughput, "
         "loss, jitter and round trip.",
@@ -271,8 +271,8 @@ class NetworkBenchmark(Benchmark):
         _NOT_REFINED,
     )
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
-        node_classes="(has(object.spec.servers.nodeClasses) ? object.spec.servers.nodeClasses : [])"
-        " + object.spec.clients.nodeClasses",
+        node_class_names="(has(object.spec.servers.nodeClassNames) ? object.spec.servers.nodeClassNames : [])"
+        " + object.spec.clients.nodeClassNames",
         addresses="has(object.spec.servers.external) ? [object.spec.servers.external.address] : []",
     )
 

@@ -10,13 +10,13 @@ from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.api.run_policy import Ping, Preflight, Timeouts
 from tierbench.kinds.network.spec import (
-    TOGETHER,
+    CLIENT_MODE,
+    ClientMode,
     Direction,
     NetworkClients,
     NetworkServers,
     NetworkSpec,
     Protocol,
-    Together,
 )
 from tierbench.kinds.registry import Probe
 from tierbench.workloads.manifests import (
@@ -103,9 +103,9 @@ class NetworkWorkload:
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
         """Returns one pod, or one per node if all clients measure at the same time."""
         clients = self.spec.clients
-        if case.levels.get(TOGETHER) != Together.ALL_AT_ONCE:
+        if case.levels.get(CLIENT_MODE) != ClientMode.SIMULTANEOUS:
             return (ClientPart(0, case.client_class),)
-        classes = [name for name in clients.node_classes for _ in range(clients.nodes_per_class)]
+        classes = [name for name in clients.node_class_names for _ in range(clients.nodes_per_class)]
         return tuple(ClientPart(index, name, Role.SHARE) for index, name in enumerate(classes))
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
@@ -141,7 +141,7 @@ class NetworkWorkload:
 
     def deadline_seconds(self, trials: int) -> int:
         """Returns the number of trials, including warm-up trials, multiplied by the time limit of one."""
-        return (trials + self.spec.warmup) * self.spec.timeouts.trial_seconds
+        return (trials + self.spec.warmup_trials) * self.spec.timeouts.trial_seconds
 
     def load(self, case: Case) -> TrialLoad:
         """Returns the seconds of load and ping, which are the same for every case."""
@@ -219,7 +219,7 @@ def arguments(
         "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
         "part": part,
         "parts": parts,
-        **series_options(instance, spec.warmup, targets),
+        **series_options(instance, spec.warmup_trials, targets),
     }
     if targets[0].case.server.external:  # such a server has no agent
         options = {name: value for name, value in options.items() if not name.startswith("agent")}
@@ -264,7 +264,7 @@ def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Dir
     seconds = asked.duration_seconds + ping.count * ping.interval_milliseconds // 1000 + _SLACK_SECONDS
     return NetworkSpec(
         servers=NetworkServers.model_construct(**dict(spec.servers)),
-        clients=NetworkClients(node_classes=spec.clients.node_classes, resources=spec.clients.resources),
+        clients=NetworkClients(node_class_names=spec.clients.node_class_names, resources=spec.clients.resources),
         directions=(direction,),
         duration_seconds=asked.duration_seconds,
         ping=ping,
