@@ -155,10 +155,14 @@ ROWS = [
     Row(
         "strict",
         BrokerBenchmark,
-        {"spec.clients.subscribers": {"nodeClass": "cloud"}},
+        {"spec.clients.subscribers": {"type": "Separate", "nodeClassName": "cloud"}},
         "the node class cloud is not allowed",
     ),
-    Row("strict", BrokerBenchmark, {"spec.clients.subscribers": {"none": {}}, "spec.pacing": {"asFastAsPossible": {}}}),
+    Row(
+        "strict",
+        BrokerBenchmark,
+        {"spec.clients.subscribers": {"type": "None"}, "spec.pacing": {"type": "AsFastAsPossible"}},
+    ),
     # Addresses
     *(
         Row("default", BrokerBenchmark, _broker(to), f"the external address {to} is not allowed")

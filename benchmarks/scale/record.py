@@ -19,7 +19,11 @@ from tests.operator.recorded import FOLDER
 
 TRIALS = 10
 FEW = 3
-SLOWLY: dict[str, Any] = {"pacing": {"messagesPerSecond": 40}, "repetitions": FEW, "warmupTrials": 0}
+SLOWLY: dict[str, Any] = {
+    "pacing": {"type": "OpenLoop", "messagesPerSecond": 40},
+    "repetitions": FEW,
+    "warmupTrials": 0,
+}
 """Long enough for the ticks of the nodes' processors."""
 PODS = 5
 _IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
@@ -29,7 +33,7 @@ _BENCHMARKS = (
         "brokers",
         clients={"nodeClassNames": ["user"], "pods": PODS},
         pairs=[PODS],
-        pacing={"messagesPerSecond": 50},
+        pacing={"type": "OpenLoop", "messagesPerSecond": 50},
         load={"durationSeconds": 2},
         repetitions=TRIALS,
         warmupTrials=0,

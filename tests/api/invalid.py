@@ -105,7 +105,7 @@ OWN_SIZES = "messages have sizes and contents of their own"
 ONE_BROKER = "set exactly one of mosquitto, kafka and external for each broker"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, optionally with a level"
-ONE_PACE = "set exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond"
+ONE_PACE = "type OpenLoop needs either intervalMilliseconds or messagesPerSecond, and no other type has them"
 ONE_LOAD = "set exactly one of messagesPerPublisher and durationSeconds"
 WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
 FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minBytesPerSecond"
@@ -247,7 +247,13 @@ ROWS = (
     Row(BROKERS, "metadata.name", "brokers.small", "", "metadata.name has a dot: write a hyphen instead"),
     Row(BROKERS, "spec.servers.nodeClassNames", ["Cloud"], "spec.servers.nodeClassNames[]", NO_CLASS),
     Row(BROKERS, "spec.clients.nodeClassNames", ["user-"], "spec.clients.nodeClassNames[]", NO_CLASS),
-    Row(BROKERS, "spec.clients.subscribers", {"nodeClass": "a.b"}, "spec.clients.subscribers.nodeClass", NO_CLASS),
+    Row(
+        BROKERS,
+        "spec.clients.subscribers",
+        {"type": "Separate", "nodeClassName": "a.b"},
+        "spec.clients.subscribers.nodeClassName",
+        NO_CLASS,
+    ),
     Row(BROKERS, "spec.clients.pods", 2, "spec", "clients.pods is more than the smallest number in pairs"),
     Row(BROKERS, "spec.brokers", [{"name": "a"}], "spec.brokers", ONE_BROKER),
     Row(BROKERS, "spec.brokers", [{**external()[0], "mosquitto": {}}], "spec.brokers", ONE_BROKER),
@@ -281,7 +287,8 @@ ROWS = (
     Row(BROKERS, MESSAGES, own_messages(config_map="a b"), f"{MESSAGES}[].configMapRef.name", NO_CONFIG_MAP),
     Row(BROKERS, "spec.payload.contents", ["Ratio55"], "spec.payload.contents[]", NO_CONTENT),
     Row(BROKERS, "spec.compression", ["Gzip:10"], "spec.compression[]", NO_COMPRESSION),
-    Row(BROKERS, "spec.pacing", {"closedLoop": {}, "messagesPerSecond": 5}, "spec.pacing", ONE_PACE),
+    Row(BROKERS, "spec.pacing", {"type": "ClosedLoop", "messagesPerSecond": 5}, "spec.pacing", ONE_PACE),
+    Row(BROKERS, "spec.pacing", {"type": "OpenLoop"}, "spec.pacing", ONE_PACE),
     Row(BROKERS, "spec.load", {"messagesPerPublisher": 5, "durationSeconds": 5}, "spec.load", ONE_LOAD),
     Row(NETWORKS, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(NETWORKS, "metadata.name", "wifi.home", "", "metadata.name has a dot: write a hyphen instead"),

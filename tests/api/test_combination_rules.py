@@ -85,19 +85,19 @@ def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer,
 
 
 def test_pacing_waits_only_for_messages_that_arrive(server: ApiServer, name: str) -> None:
-    alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"none": {}})
-    with pytest.raises(RefusedError, match=r"none returns: write pacing: \{acknowledged: \{inFlight: 1\}\}"):
+    alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"type": "None"})
+    with pytest.raises(RefusedError, match=r"none returns: write pacing: \{type: Acknowledged\}"):
         create(server, BROKERS, alone)
-    paced = changed(alone, "spec.pacing", {"acknowledged": {}})
+    paced = changed(alone, "spec.pacing", {"type": "Acknowledged"})
     with pytest.raises(
         RefusedError,
-        match=r"AtMostOnce has none: remove AtMostOnce, or measure .* with pacing: \{asFastAsPossible: \{\}\}",
+        match=r"AtMostOnce has none: remove AtMostOnce, or measure .* with pacing: \{type: AsFastAsPossible\}",
     ):
         create(server, BROKERS, changed(paced, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
-    with pytest.raises(RefusedError, match="set exactly one of nodeClass and none"):
-        create(server, BROKERS, changed(paced, "spec.clients.subscribers", {"nodeClass": "x", "none": {}}))
-    with pytest.raises(RefusedError, match="set exactly one of closedLoop, acknowledged"):
-        create(server, BROKERS, changed(paced, "spec.pacing", {"acknowledged": {}, "asFastAsPossible": {}}))
+    with pytest.raises(RefusedError, match="type Separate needs a nodeClassName"):
+        create(server, BROKERS, changed(paced, "spec.clients.subscribers", {"nodeClassName": "x", "type": "None"}))
+    with pytest.raises(RefusedError, match="inFlight is only for the types"):
+        create(server, BROKERS, changed(paced, "spec.pacing", {"inFlight": 1, "type": "AsFastAsPossible"}))
     create(server, BROKERS, paced)
 
 

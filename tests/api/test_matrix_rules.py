@@ -108,7 +108,11 @@ def test_clients_alone_and_all_at_once_are_separate_cases(server: ApiServer, nam
     ("model", "good", "bad"),
     [
         (FILES, {"nodeClassNames": ["x", "y"]}, {"nodeClassNames": ["x", "y", "z"]}),
-        (BROKERS, {"nodeClassNames": ["x"], "subscribers": {"nodeClass": "y"}}, {"nodeClassNames": ["x"], "pods": 3}),
+        (
+            BROKERS,
+            {"nodeClassNames": ["x"], "subscribers": {"type": "Separate", "nodeClassName": "y"}},
+            {"nodeClassNames": ["x"], "pods": 3},
+        ),
     ],
 )
 def test_preflight_measures_at_most_64_pairs_of_nodes(

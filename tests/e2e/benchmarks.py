@@ -43,7 +43,7 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
         "clients": {"nodeClassNames": ["user"]},
         "load": {"messagesPerPublisher": 50},
         "repetitions": 2,
-        "timeouts": {"schedulingSeconds": round(300 * SLOWNESS)},
+        "timeouts": {"schedulingSeconds": round(300 * SLOWNESS), **spec.pop("timeouts", {})},
         **spec,
     }
     given = {key: value for key, value in body.items() if value is not None}

@@ -14,10 +14,11 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
 from tests.e2e.strike import kill_pod, strike
 
+PATIENT = {"deliveryMilliseconds": 5000}
 LONG: dict[str, Any] = {
-    "pacing": {"messagesPerSecond": 100},
+    "pacing": {"type": "OpenLoop", "messagesPerSecond": 100},
     "load": {"messagesPerPublisher": 400},
-    "patienceMilliseconds": 60_000,
+    "timeouts": {"deliveryMilliseconds": 60_000},
     "repetitions": 1,
 }
 
@@ -56,8 +57,8 @@ def _persistent() -> dict[str, Any]:
 @pytest.mark.timing
 def test_killed_broker_without_a_volume_loses_messages(kubectl: Kubectl, cluster: Cluster) -> None:
     """Lost messages are counted, and no result that lost messages is valid."""
-    full_speed = {"pacing": {"asFastAsPossible": {}}, "load": {"messagesPerPublisher": 20_000}}
-    running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, **full_speed, "patienceMilliseconds": 5000})
+    full_speed = {"pacing": {"type": "AsFastAsPossible"}, "load": {"messagesPerPublisher": 20_000}}
+    running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, **full_speed, "timeouts": PATIENT})
     strike(running, cluster, lambda: end_broker(running, cluster, signal.SIGKILL), phases=("Complete", "Failed"))
     counts = running.results[0]["status"]["counts"]["messages"]
     assert counts["sent"] == counts["received"] + counts["lost"]
@@ -83,7 +84,7 @@ def test_trial_of_a_killed_client_pod_is_repeated(kubectl: Kubectl, cluster: Clu
 def test_payload_larger_than_the_brokers_limit(kubectl: Kubectl) -> None:
     """One case fails with the reason, and the other is measured."""
     small = {"name": "mosquitto", "mosquitto": {"messageSizeLimit": 5000}}
-    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, patienceMilliseconds=5000)
+    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, timeouts=PATIENT)
     running.wait_for_phase("Complete", seconds=120)
     outcomes = {item["spec"]["levels"]["payloadSize"]: item["status"].get("reason", "") for item in running.results}
     assert outcomes == {"1Ki": "", "10Ki": "PayloadNotDelivered"}
@@ -92,7 +93,7 @@ def test_payload_larger_than_the_brokers_limit(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_unreachable(kubectl: Kubectl) -> None:
-    assert _refused(kubectl, {"address": "198.18.0.1:1"}, readySeconds=5) == "BrokerUnreachable"
+    assert _refused(kubectl, {"address": "198.18.0.1:1"}, timeouts={"firstMessageSeconds": 5}) == "BrokerUnreachable"
 
 
 def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
@@ -134,5 +135,7 @@ def _external(kubectl: Kubectl, name: str, external: dict[str, Any], **spec: Any
     """Returns a benchmark on a node that no other benchmark holds."""
     brokers, clients = [{"name": "site", "external": external}], {"nodeClassNames": ["jetson-nano"]}
     return measure(
-        kubectl, name, **{"brokers": brokers, "servers": None, "clients": clients, "readySeconds": 120, **spec}
+        kubectl,
+        name,
+        **{"brokers": brokers, "servers": None, "clients": clients, "timeouts": {"firstMessageSeconds": 120}, **spec},
     )

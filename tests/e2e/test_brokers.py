@@ -112,7 +112,7 @@ def test_own_messages(kubectl: Kubectl) -> None:
 @pytest.mark.release
 def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
     clients = {"nodeClassNames": ["user"], "pods": 3}
-    for result in run(kubectl, clients=clients, pairs=[3, 8], pacing={"messagesPerSecond": 100}):
+    for result in run(kubectl, clients=clients, pairs=[3, 8], pacing={"type": "OpenLoop", "messagesPerSecond": 100}):
         pairs = int(result["spec"]["levels"]["pairs"])
         assert result["status"]["counts"]["messages"]["sent"] == 2 * 50 * pairs
         assert result["status"]["trials"][0]["exchange"]["pairs"] == pairs
@@ -122,14 +122,18 @@ def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
 @pytest.mark.release
 def test_pods_run_at_the_same_time(kubectl: Kubectl) -> None:
     clients = {"nodeClassNames": ["user"], "pods": 3}
-    (result,) = run(kubectl, clients=clients, pairs=[3], pacing={"messagesPerSecond": 100})
+    (result,) = run(kubectl, clients=clients, pairs=[3], pacing={"type": "OpenLoop", "messagesPerSecond": 100})
     fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
     assert 0.4 < fastest < 0.9, "pods one after the other would need twice 0.49 s"
 
 
 @pytest.mark.measures
 def test_pairs_multiply_the_load(kubectl: Kubectl) -> None:
-    load: dict[str, Any] = {"pacing": {"messagesPerSecond": 50}, "load": {"durationSeconds": 2}, "repetitions": 1}
+    load: dict[str, Any] = {
+        "pacing": {"type": "OpenLoop", "messagesPerSecond": 50},
+        "load": {"durationSeconds": 2},
+        "repetitions": 1,
+    }
     one, eight = (
         result["status"]["statistics"]["throughputMessagesPerSecond"]["mean"]
         for result in run(kubectl, pairs=[1, 8], **load)
@@ -141,7 +145,7 @@ def test_pairs_multiply_the_load(kubectl: Kubectl) -> None:
 @pytest.mark.release
 def test_the_bottleneck_at_full_speed_is_named(kubectl: Kubectl) -> None:
     load = {"durationSeconds": 2}
-    (full,) = run(kubectl, delivery=["AtLeastOnce"], load=load, pairs=[8], pacing={"asFastAsPossible": {}})
+    (full,) = run(kubectl, delivery=["AtLeastOnce"], load=load, pairs=[8], pacing={"type": "AsFastAsPossible"})
     assert full["status"]["statistics"]["throughputMessagesPerSecond"]["mean"] > 2 * 8 * 50
     limits = {note["reason"] for note in (*full["status"]["facts"], *full["status"]["invalid"])}
     assert limits & {"BrokerSaturated", "ClientSaturated"}
@@ -149,7 +153,7 @@ def test_the_bottleneck_at_full_speed_is_named(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_subscribers_in_separate_pods_return_messages(kubectl: Kubectl) -> None:
-    clients = {"nodeClassNames": ["user"], "subscribers": {"nodeClass": "jetson-nano"}}
+    clients = {"nodeClassNames": ["user"], "subscribers": {"type": "Separate", "nodeClassName": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
     assert result["status"]["counts"]["messages"]["sent"] == 100
 
@@ -158,8 +162,8 @@ def test_subscribers_in_separate_pods_return_messages(kubectl: Kubectl) -> None:
 def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
     """Both engines count acknowledged messages. Received messages are not known."""
     for engine in ("Native", "Paho"):
-        clients = {"nodeClassNames": ["user"], "subscribers": {"none": {}}, "engine": engine}
-        kubectl.apply(broker(engine.lower(), clients=clients, pacing={"asFastAsPossible": {}}))
+        clients = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}, "engine": engine}
+        kubectl.apply(broker(engine.lower(), clients=clients, pacing={"type": "AsFastAsPossible"}))
         running = Running(kubectl, engine.lower(), "brokerbenchmark")
         running.wait_for_phase("Complete")
         (result,) = running.results

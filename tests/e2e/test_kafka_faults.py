@@ -18,7 +18,7 @@ from tests.e2e.strike import strike
 LONG: dict[str, Any] = {
     "brokers": [{"name": "kafka", "kafka": {}}],
     "delivery": ["AtLeastOnce"],
-    "pacing": {"messagesPerSecond": 100},
+    "pacing": {"type": "OpenLoop", "messagesPerSecond": 100},
     "load": {"messagesPerPublisher": 400},
     "repetitions": 1,
 }
@@ -39,7 +39,7 @@ def java(running: Running, cluster: Cluster) -> Process:
 @pytest.mark.timing
 def test_killed_kafka_loses_no_acknowledged_message(kubectl: Kubectl, cluster: Cluster) -> None:
     """A busy machine may take long to start Kafka again."""
-    running = measure(kubectl, **LONG, patienceMilliseconds=120_000)
+    running = measure(kubectl, **LONG, timeouts={"deliveryMilliseconds": 120_000})
     strike(running, cluster, lambda: java(running, cluster).send(signal.SIGKILL), phases=("Complete", "Failed"))
     status = running.results[0]["status"]
     assert status["phase"] == "Complete", (status.get("message"), status["trials"])
@@ -54,7 +54,7 @@ def test_killed_kafka_loses_no_acknowledged_message(kubectl: Kubectl, cluster: C
 @pytest.mark.timing
 def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
     """The kernel kills Kafka during a trial. It gets no memory at all, because with a little it would only be slow."""
-    forever = {**LONG, "pacing": {"asFastAsPossible": {}}, "load": {"durationSeconds": 600}}
+    forever = {**LONG, "pacing": {"type": "AsFastAsPossible"}, "load": {"durationSeconds": 600}}
     running = measure(kubectl, **forever)
     strike(running, cluster, lambda: _take_memory(java(running, cluster).pid), phases=("Failed",))
     status = running.results[0]["status"]
@@ -96,7 +96,8 @@ def test_external_kafka_rejects_users_that_it_does_not_trust(kubectl: Kubectl) -
 
 def _ended(kubectl: Kubectl, name: str, address: str) -> Running:
     external = {"address": address, "protocol": "Kafka", "secretRef": {"name": name}}
-    running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, readySeconds=120)
+    timeouts = {"firstMessageSeconds": 120}
+    running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, timeouts=timeouts)
     running.wait_for_phase("Complete", "Failed", seconds=120)
     assert_nothing_left(running)
     return running

@@ -58,7 +58,11 @@ def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) ->
 
 
 FILES = file_transfer("measured", access="NodePort", fileSizes=["64Mi"], repetitions=1)
-PACED = {"pacing": {"messagesPerSecond": 100}, "load": {"messagesPerPublisher": 200}, "repetitions": 1}
+PACED = {
+    "pacing": {"type": "OpenLoop", "messagesPerSecond": 100},
+    "load": {"messagesPerPublisher": 200},
+    "repetitions": 1,
+}
 BROKERS = broker("measured", **PACED)
 NETWORKS = network("measured", access="PodIP", directions=["Upload"], durationSeconds=3, repetitions=1)
 KINDS = pytest.mark.parametrize(

@@ -15,7 +15,8 @@ def test_the_client_refuses_a_name_of_the_api_server(kubectl: Kubectl, kind: str
     kubectl.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": ELSEWHERE}, "spec": name})
     external = {"address": f"{ELSEWHERE}.{kubectl.namespace}.svc.cluster.local:443"}
     if kind == "broker":
-        kubectl.apply(broker("names", servers=None, brokers=[{"name": "site", "external": external}], readySeconds=120))
+        brokers, timeouts = [{"name": "site", "external": external}], {"firstMessageSeconds": 120}
+        kubectl.apply(broker("names", servers=None, brokers=brokers, timeouts=timeouts))
     else:
         kubectl.apply(network("names", servers={"external": external}))
     running = Running(kubectl, "names", f"{kind}benchmark")

@@ -33,7 +33,7 @@ def strimzi(**options: Any) -> dict[str, Any]:
 
 
 def measure(kubectl: Kubectl, **spec: Any) -> Running:
-    kubectl.apply(broker(**{"brokers": [strimzi()], "readySeconds": SECONDS, **spec}))
+    kubectl.apply(broker(**{"brokers": [strimzi()], "timeouts": {"firstMessageSeconds": SECONDS}, **spec}))
     return Running(kubectl, "brokers", "brokerbenchmark")
 
 
@@ -129,10 +129,12 @@ def test_killed_broker_loses_no_acknowledged_message(
 ) -> None:
     """The broker's process is killed during a trial, and its volume is kept. The operator is killed during cleanup."""
     messages = {"messagesPerPublisher": 400 if BUILT_IN else 6000}
-    load = {"pacing": {"messagesPerSecond": 100}, "load": messages, "repetitions": 1}
+    load = {"pacing": {"type": "OpenLoop", "messagesPerSecond": 100}, "load": messages, "repetitions": 1}
     volume = {"volumeClaimTemplate": {"storageClassName": CLASS, "size": "1Gi"}} if BUILT_IN else {}
     brokers, milliseconds = [strimzi(**volume)], SECONDS * 500
-    measured = measure(kubectl, brokers=brokers, delivery=["AtLeastOnce"], patienceMilliseconds=milliseconds, **load)
+    measured = measure(
+        kubectl, brokers=brokers, delivery=["AtLeastOnce"], timeouts={"deliveryMilliseconds": milliseconds}, **load
+    )
 
     def kill_broker() -> None:
         kubectl("exec", broker_pod(measured)["metadata"]["name"], "--container=kafka", "--", "sh", "-c", KILL)

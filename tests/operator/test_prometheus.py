@@ -98,7 +98,7 @@ def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) 
         encryption=["None", "AES128GCM"],
         preflight=SHORT_PREFLIGHT,
     )
-    slow = {"messagesPerSecond": 40}  # long enough for the ticks of the nodes' processors
+    slow = {"type": "OpenLoop", "messagesPerSecond": 40}  # long enough for the ticks of the nodes' processors
     kubectl.apply(files, broker(servers=both, tls=TLS, pacing=slow), kafka, networks)
     Running(kubectl).wait_for_phase("Complete")
     Running(kubectl, "brokers", "brokerbenchmark").wait_for_phase("Complete")

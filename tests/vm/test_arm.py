@@ -90,7 +90,7 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
 def test_brokers(kubectl: Kubectl, role: str, engine: str) -> None:
     places = _places(role)
     places["clients"] = {**places["clients"], "engine": engine}
-    pace = {"messagesPerSecond": 25}  # long enough for the clock ticks of the node's processors
+    pace = {"type": "OpenLoop", "messagesPerSecond": 25}  # long enough for the clock ticks of the node's processors
     kubectl.apply(
         broker(tls=["None", "TLSv1.3"], compression=["Gzip"], encryption=["AES128GCM"], pacing=pace, **places)
     )

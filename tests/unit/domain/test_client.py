@@ -101,7 +101,7 @@ def test_parts_are_spread_over_the_nodes_of_their_class() -> None:
 
 
 def test_echo_parts_count_resources_but_no_messages() -> None:
-    apart = {"nodeClassNames": ["user"], "pods": 1, "subscribers": {"nodeClass": "jetson"}}
+    apart = {"nodeClassNames": ["user"], "pods": 1, "subscribers": {"type": "Separate", "nodeClassName": "jetson"}}
     world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=apart))
     world.run()
     for result in world.results.values():

@@ -74,10 +74,15 @@ BROKERS: dict[str, Any] = {
 @pytest.mark.parametrize(
     ("load", "pacing", "moved", "seconds"),
     [
-        ({"durationSeconds": 30}, {"asFastAsPossible": {}}, None, 30),
-        ({"durationSeconds": 30}, {"messagesPerSecond": 100}, 2 * 3000 * 1024, 30),
-        ({"messagesPerPublisher": 600}, {"intervalMilliseconds": 100}, 2 * 600 * 1024, 60),
-        ({"messagesPerPublisher": 600}, {"asFastAsPossible": {}}, 2 * 600 * 1024, 2 * 600 * 8 * (1024 + 4096) / 100e6),
+        ({"durationSeconds": 30}, {"type": "AsFastAsPossible"}, None, 30),
+        ({"durationSeconds": 30}, {"type": "OpenLoop", "messagesPerSecond": 100}, 2 * 3000 * 1024, 30),
+        ({"messagesPerPublisher": 600}, {"type": "OpenLoop", "intervalMilliseconds": 100}, 2 * 600 * 1024, 60),
+        (
+            {"messagesPerPublisher": 600},
+            {"type": "AsFastAsPossible"},
+            2 * 600 * 1024,
+            2 * 600 * 8 * (1024 + 4096) / 100e6,
+        ),
     ],
 )
 def test_load_and_pacing_decide_the_duration_of_a_broker_measurement(

@@ -169,7 +169,11 @@ def pairs_of(asked: Benchmark, *more: str) -> tuple[list[tuple[str, str]], World
 
 
 def test_every_node_of_a_brokers_clients_has_its_pair() -> None:
-    clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"nodeClass": "subscriber"}}
+    clients = {
+        "nodeClassNames": ["user"],
+        "pods": 2,
+        "subscribers": {"type": "Separate", "nodeClassName": "subscriber"},
+    }
     found, world = pairs_of(broker_benchmark(**ASKED, clients=clients), "u2")
     assert found == [(server, client) for server in ("c1", "j1") for client in ("s1", "u1", "u2")]
     for result in world.results.values():

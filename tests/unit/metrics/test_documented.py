@@ -39,7 +39,7 @@ EVERYTHING: dict[str, list[Benchmark]] = {
     ],
     "BrokerBenchmark": [
         broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),
-        broker_benchmark(**BROKER, payload={"messages": OWN}, pacing={"messagesPerSecond": 10}),
+        broker_benchmark(**BROKER, payload={"messages": OWN}, pacing={"type": "OpenLoop", "messagesPerSecond": 10}),
     ],
     "NetworkBenchmark": [
         network_benchmark(

@@ -16,17 +16,29 @@ BROKER: dict[str, Any] = {**PLACES, "brokers": [{"name": "m", "mosquitto": {}}]}
     ("spec", "parameters"),
     [
         ({}, {"pacing": "ClosedLoop", "inFlight": "1", "load": "100 messages", "maxInFlight": "512"}),
-        ({"pacing": {"closedLoop": {"inFlight": 8}}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
-        ({"pacing": {"acknowledged": {"inFlight": 2}}}, {"pacing": "Acknowledged", "inFlight": "2"}),
-        ({"clients": {"nodeClassNames": ["user"], "subscribers": {"none": {}}}}, {"subscribers": "None"}),
-        ({"pacing": {"asFastAsPossible": {}}, "maxInFlight": 64}, {"pacing": "AsFastAsPossible", "maxInFlight": "64"}),
-        ({"pacing": {"intervalMilliseconds": 2}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
-        ({"pacing": {"messagesPerSecond": 500}}, {"pacing": "OpenLoop", "messagesPerSecond": "500"}),
+        ({"pacing": {"type": "ClosedLoop", "inFlight": 8}}, {"pacing": "ClosedLoop", "inFlight": "8"}),
+        ({"pacing": {"type": "Acknowledged", "inFlight": 2}}, {"pacing": "Acknowledged", "inFlight": "2"}),
+        ({"clients": {"nodeClassNames": ["user"], "subscribers": {"type": "None"}}}, {"subscribers": "None"}),
+        (
+            {"pacing": {"type": "AsFastAsPossible"}, "maxInFlight": 64},
+            {"pacing": "AsFastAsPossible", "maxInFlight": "64"},
+        ),
+        (
+            {"pacing": {"type": "OpenLoop", "intervalMilliseconds": 2}},
+            {"pacing": "OpenLoop", "messagesPerSecond": "500"},
+        ),
+        (
+            {"pacing": {"type": "OpenLoop", "messagesPerSecond": 500}},
+            {"pacing": "OpenLoop", "messagesPerSecond": "500"},
+        ),
         ({}, {"connections": "EachTrial"}),
         ({"clients": {"nodeClassNames": ["user"], "connections": "Kept"}}, {"connections": "Kept"}),
         ({"load": {"durationSeconds": 30}}, {"load": "30 s"}),
         ({"access": "NodePort"}, {"access": "NodePort"}),
-        ({"clients": {"nodeClassNames": ["user"], "subscribers": {"nodeClass": "edge"}}}, {"subscribers": "edge"}),
+        (
+            {"clients": {"nodeClassNames": ["user"], "subscribers": {"type": "Separate", "nodeClassName": "edge"}}},
+            {"subscribers": "edge"},
+        ),
     ],
 )
 def test_parameters_of_a_broker(spec: dict[str, Any], parameters: dict[str, str]) -> None:

@@ -152,7 +152,11 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
 
 @pytest.mark.parametrize("engine", ["Native", "Paho"])
 def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -> None:
-    clients = {"nodeClassNames": ["user"], "engine": engine, "subscribers": {"nodeClass": "user"}}
+    clients = {
+        "nodeClassNames": ["user"],
+        "engine": engine,
+        "subscribers": {"type": "Separate", "nodeClassName": "user"},
+    }
     given, config_maps = (
         workload(payload=OWN_MESSAGES, clients=clients),
         {"sensor": "sensor-messages", "camera": "frames"},
@@ -175,10 +179,10 @@ def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -
 @pytest.mark.parametrize(
     ("pacing", "flag", "value"),
     [
-        ({"closedLoop": {"inFlight": 3}}, "in-flight", "3"),
-        ({"asFastAsPossible": {}}, "as-fast-as-possible", ""),
-        ({"intervalMilliseconds": 300}, "interval-milliseconds", "300"),
-        ({"messagesPerSecond": 500}, "messages-per-second", "500"),
+        ({"type": "ClosedLoop", "inFlight": 3}, "in-flight", "3"),
+        ({"type": "AsFastAsPossible"}, "as-fast-as-possible", ""),
+        ({"type": "OpenLoop", "intervalMilliseconds": 300}, "interval-milliseconds", "300"),
+        ({"type": "OpenLoop", "messagesPerSecond": 500}, "messages-per-second", "500"),
     ],
 )
 def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: str) -> None:
@@ -202,7 +206,7 @@ def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
 
 
 def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
-    apart = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"nodeClass": "jetson"}}
+    apart = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"type": "Separate", "nodeClassName": "jetson"}}
     given = workload(clients=apart, pairs=[3])
     parts = given.parts(cases(given)[0])
     assert [(part.role, part.node_class) for part in parts] == [
@@ -232,7 +236,7 @@ def test_the_engine_is_the_one_asked_for() -> None:
 
 
 LIGHT = {
-    "pacing": {"closedLoop": {"inFlight": 1}},
+    "pacing": {"type": "ClosedLoop", "inFlight": 1},
     "pairs": [1],
     "clients": {"nodeClassNames": ["user"], "pods": 1},
 }
@@ -250,11 +254,11 @@ LIGHT = {
         ({"payload": OWN_MESSAGES}, "Heavy"),
         ({"compression": ["None", "Gzip"]}, "Heavy"),
         ({"brokers": [{"name": "kafka", "kafka": {}}], "kafkaClients": {"codecs": ["None", "Lz4"]}}, "Heavy"),
-        ({"pacing": {"asFastAsPossible": {}}}, "Heavy"),
-        ({"pacing": {"messagesPerSecond": 5000}}, "Light"),
-        ({"pacing": {"messagesPerSecond": 5000}, "pairs": [1, 2]}, "Heavy"),
-        ({"pacing": {"intervalMilliseconds": 1}, "pairs": [5]}, "Light"),
-        ({"pacing": {"intervalMilliseconds": 1}, "pairs": [6]}, "Heavy"),
+        ({"pacing": {"type": "AsFastAsPossible"}}, "Heavy"),
+        ({"pacing": {"type": "OpenLoop", "messagesPerSecond": 5000}}, "Light"),
+        ({"pacing": {"type": "OpenLoop", "messagesPerSecond": 5000}, "pairs": [1, 2]}, "Heavy"),
+        ({"pacing": {"type": "OpenLoop", "intervalMilliseconds": 1}, "pairs": [5]}, "Light"),
+        ({"pacing": {"type": "OpenLoop", "intervalMilliseconds": 1}, "pairs": [6]}, "Heavy"),
     ],
 )
 def test_one_case_that_is_not_light_makes_none_light(spec: dict[str, Any], tuning: str) -> None:
@@ -275,9 +279,10 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
 
 
 def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
-    clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"none": {}}}
+    clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"type": "None"}}
     given = [
-        arguments(job) for job in jobs(workload(clients=clients, pairs=[3], pacing={"acknowledged": {"inFlight": 2}}))
+        arguments(job)
+        for job in jobs(workload(clients=clients, pairs=[3], pacing={"type": "Acknowledged", "inFlight": 2}))
     ]
     assert [(each["role"], each["parts"], each["unacknowledged"]) for each in given] == [("Alone", "2", "2")] * 2
     assert all("in-flight" not in each for each in given)
@@ -285,5 +290,5 @@ def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
 
 @pytest.mark.parametrize(("in_flight", "tuning"), [(4, "Light"), (5, "Heavy")])
 def test_a_pace_of_acknowledgements_is_tuned_as_a_closed_loop(in_flight: int, tuning: str) -> None:
-    job, *_ = jobs(workload(pairs=[2], pacing={"acknowledged": {"inFlight": in_flight}}))
+    job, *_ = jobs(workload(pairs=[2], pacing={"type": "Acknowledged", "inFlight": in_flight}))
     assert (arguments(job)["role"], arguments(job)["tuning"]) == ("Both", tuning)

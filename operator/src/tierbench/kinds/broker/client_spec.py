@@ -24,26 +24,34 @@ class Connections(StrEnum):
     KEPT = "Kept"
 
 
-class NoSubscribers(Model):
-    """No subscribers: the benchmark only measures publishing."""
+class SubscribersType(StrEnum):
+    """The place of the subscribers."""
+
+    WITH_PUBLISHERS = "WithPublishers"
+    SEPARATE = "Separate"
+    NONE = "None"
 
 
 class Subscribers(Model):
-    """The place of subscribers that are not in the publishers' pods: exactly one of the two."""
+    """The subscribers of the publishers."""
 
-    node_class: ClassName | None = Field(
-        default=None, description="Name of a node class. Its subscribers send each message back."
+    type: SubscribersType = Field(
+        description="WithPublishers: each pair is in one pod. Separate: subscribers are on another node class, and "
+        "send each message back, so a round trip is there and back. None: only publishing is measured."
     )
-    none: NoSubscribers | None = Field(default=None, description="No subscribers: only publishing is measured.")
+    node_class_name: ClassName | None = Field(
+        default=None, description="With Separate: name of the node class of the subscribers."
+    )
 
     def __str__(self) -> str:
-        """Returns the name of the node class, or None without subscribers."""
-        return self.node_class or "None"
+        """Returns the name of the node class, or the type."""
+        return self.node_class_name or self.type.value
 
 
-_ONE_PLACE = Rule(
-    "has(self.nodeClass) != has(self.none)",
-    "set exactly one of nodeClass and none, for example {nodeClass: user} or {none: {}}",
+_SEPARATE = Rule(
+    "(self.type == 'Separate') == has(self.nodeClassName)",
+    "type Separate needs a nodeClassName, and no other type has one: write, for example, {type: Separate, "
+    "nodeClassName: user} or {type: None}",
 )
 
 
@@ -56,11 +64,10 @@ class BrokerClients(Clients):
         le=16,
         description="Number of pods that share the pairs, on as many nodes of the class as possible.",
     )
-    subscribers: Subscribers | None = Field(
-        default=None,
-        json_schema_extra=rules(_ONE_PLACE),
-        description="A node class for the subscribers. Without it, each pair is in one pod. With it, a subscriber "
-        "sends each message back, so a round trip is there and back. With none: {} there are no subscribers.",
+    subscribers: Subscribers = Field(
+        default=Subscribers(type=SubscribersType.WITH_PUBLISHERS),
+        json_schema_extra=rules(_SEPARATE),
+        description="Where the subscribers are, if there are any.",
     )
     connections: Connections = Field(
         default=Connections.EACH_TRIAL,
@@ -76,7 +83,7 @@ class BrokerClients(Clients):
     @property
     def alone(self) -> bool:
         """Whether there are no subscribers."""
-        return self.subscribers is not None and self.subscribers.none is not None
+        return self.subscribers.type is SubscribersType.NONE
 
 
 _CONFIG_MAP_BYTES: Final = 2**20  # the maximum size in Kubernetes

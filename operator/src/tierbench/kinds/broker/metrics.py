@@ -27,7 +27,7 @@ PARAMETERS: Final = (
     "messagesPerSecond",
     "load",
     "maxInFlight",
-    "patienceMilliseconds",
+    "deliveryTimeoutMilliseconds",
     "access",
     "engine",
     "clientPods",

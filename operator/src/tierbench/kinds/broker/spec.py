@@ -23,6 +23,7 @@ from tierbench.api.benchmark import (
 )
 from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
+from tierbench.api.run_policy import Timeouts
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 
@@ -34,49 +35,59 @@ class Encryption(StrEnum):
     AES128GCM = "AES128GCM"
 
 
-class ClosedLoop(Model):
-    """A publisher sends the next message when one has returned."""
+class PacingType(StrEnum):
+    """What a publisher waits for before it sends the next message."""
 
-    in_flight: int = Field(default=1, ge=1, le=10000, description="Messages in flight per publisher.")
-
-
-class Acknowledged(Model):
-    """A publisher sends the next message when the broker has acknowledged one, whether or not it has returned."""
-
-    in_flight: int = Field(default=1, ge=1, le=10000, description="Unacknowledged messages per publisher.")
-
-
-class AsFastAsPossible(Model):
-    """Publishers send as fast as the window allows."""
+    CLOSED_LOOP = "ClosedLoop"
+    ACKNOWLEDGED = "Acknowledged"
+    OPEN_LOOP = "OpenLoop"
+    AS_FAST_AS_POSSIBLE = "AsFastAsPossible"
 
 
 class Pacing(Model):
-    """When publishers send messages: exactly one of the five."""
+    """When publishers send messages."""
 
-    closed_loop: ClosedLoop | None = Field(default=None, description="Send the next message when one has returned.")
-    acknowledged: Acknowledged | None = Field(
-        default=None, description="Send the next message when the broker has acknowledged one."
+    type: PacingType = Field(
+        description="ClosedLoop: send the next message when one has returned. Acknowledged: when the broker has "
+        "acknowledged one, whether or not it has returned. OpenLoop: by the clock. AsFastAsPossible: as fast as "
+        "maxInFlight allows."
     )
-    as_fast_as_possible: AsFastAsPossible | None = Field(default=None, description="Send as fast as the window allows.")
+    in_flight: int | None = Field(
+        default=None,
+        ge=1,
+        le=10000,
+        description="With ClosedLoop and Acknowledged: messages per publisher that have not returned, or are not "
+        "acknowledged. The default is 1.",
+    )
     interval_milliseconds: int | None = Field(
-        default=None, ge=1, le=3_600_000, description="Each publisher sends one message per interval."
+        default=None, ge=1, le=3_600_000, description="With OpenLoop: each publisher sends one message per interval."
     )
     messages_per_second: int | None = Field(
-        default=None, ge=1, le=1_000_000, description="Messages per second and publisher."
+        default=None, ge=1, le=1_000_000, description="With OpenLoop: messages per second and publisher."
     )
+
+    @property
+    def window(self) -> int | None:
+        """The messages of a publisher that wait for an answer, or None if it does not wait."""
+        return (self.in_flight or 1) if self.type in {PacingType.CLOSED_LOOP, PacingType.ACKNOWLEDGED} else None
+
+    @property
+    def rate(self) -> float | None:
+        """The messages per second of a publisher, or None without a clock."""
+        return self.messages_per_second if self.interval_milliseconds is None else 1000 / self.interval_milliseconds
 
     @property
     def parameters(self) -> dict[str, str]:
         """The type of the pacing and its parameters. An interval is given as a rate."""
-        if self.closed_loop is not None:
-            return {"pacing": "ClosedLoop", "inFlight": str(self.closed_loop.in_flight)}
-        if self.acknowledged is not None:
-            return {"pacing": "Acknowledged", "inFlight": str(self.acknowledged.in_flight)}
-        if self.interval_milliseconds is not None:
-            return {"pacing": "OpenLoop", "messagesPerSecond": f"{1000 / self.interval_milliseconds:.6g}"}
-        if self.messages_per_second is not None:
-            return {"pacing": "OpenLoop", "messagesPerSecond": str(self.messages_per_second)}
-        return {"pacing": "AsFastAsPossible"}
+        return {
+            "pacing": self.type.value,
+            **({} if self.window is None else {"inFlight": str(self.window)}),
+            **({} if self.rate is None else {"messagesPerSecond": _number(self.rate)}),
+        }
+
+
+def _number(rate: float) -> str:
+    return str(rate) if isinstance(rate, int) else f"{rate:.6g}"
 
 
 class Load(Model):
@@ -94,21 +105,28 @@ class Load(Model):
         return f"{self.messages_per_publisher} messages"
 
 
-_ONE_PACE = Rule(
-    "[has(self.closedLoop), has(self.acknowledged), has(self.asFastAsPossible), has(self.intervalMilliseconds), "
-    "has(self.messagesPerSecond)].filter(x, x).size() == 1",
-    "set exactly one of closedLoop, acknowledged, asFastAsPossible, intervalMilliseconds and messagesPerSecond, for "
-    "example {closedLoop: {inFlight: 1}}",
+_PACE = (
+    Rule(
+        "self.type == 'OpenLoop' ? has(self.intervalMilliseconds) != has(self.messagesPerSecond)"
+        " : !has(self.intervalMilliseconds) && !has(self.messagesPerSecond)",
+        "type OpenLoop needs either intervalMilliseconds or messagesPerSecond, and no other type has them: write, for "
+        "example, {type: OpenLoop, messagesPerSecond: 50} or {type: ClosedLoop}",
+    ),
+    Rule(
+        "!has(self.inFlight) || self.type in ['ClosedLoop', 'Acknowledged']",
+        "inFlight is only for the types ClosedLoop and Acknowledged: remove it, or write, for example, {type: "
+        "ClosedLoop, inFlight: 10}",
+    ),
 )
 _ARRIVALS = Rule(
-    "!has(self.pacing.closedLoop) || !has(self.clients.subscribers) || !has(self.clients.subscribers.none)",
-    "pacing.closedLoop waits for messages to return, and with clients.subscribers: {none: {}} none returns: write "
-    "pacing: {acknowledged: {inFlight: 1}}, or {asFastAsPossible: {}}",
+    "self.pacing.type != 'ClosedLoop' || self.clients.subscribers.type != 'None'",
+    "pacing ClosedLoop waits for messages to return, and with clients.subscribers: {type: None} none returns: write "
+    "pacing: {type: Acknowledged} or {type: AsFastAsPossible}",
 )
 _ACKNOWLEDGEMENTS = Rule(
-    "!has(self.pacing.acknowledged) || !self.delivery.exists(d, d == 'AtMostOnce')",
-    "pacing.acknowledged waits for acknowledgements, and delivery AtMostOnce has none: remove AtMostOnce, or measure "
-    "it in another benchmark with pacing: {asFastAsPossible: {}}",
+    "self.pacing.type != 'Acknowledged' || !self.delivery.exists(d, d == 'AtMostOnce')",
+    "pacing Acknowledged waits for acknowledgements, and delivery AtMostOnce has none: remove AtMostOnce, or measure "
+    "it in another benchmark with pacing: {type: AsFastAsPossible}",
 )
 _ONE_LOAD = Rule(
     "has(self.messagesPerPublisher) != has(self.durationSeconds)",
@@ -155,8 +173,7 @@ _STRIMZI_NODE_PORT = Rule(
     "with TLS",
 )
 _CLIENT_NODES = (
-    "(size(self.clients.nodeClassNames) + (has(self.clients.subscribers)"
-    " && has(self.clients.subscribers.nodeClass) ? 1 : 0)) * self.clients.pods"
+    "(size(self.clients.nodeClassNames) + (self.clients.subscribers.type == 'Separate' ? 1 : 0)) * self.clients.pods"
 )
 _KAFKA_CASES = (
     "size(self.kafkaClients.codecs) * size(self.kafkaClients.partitions)"
@@ -180,6 +197,23 @@ _SECRETS = (
 )
 _BY_NAME: dict[str, JsonValue] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 NO_SERVERS = Servers.model_construct(node_class_names=())
+
+
+class BrokerTimeouts(Timeouts):
+    """The time that a step can take before its cases fail, and that messages can take before they are lost."""
+
+    first_message_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=3600,
+        description="Time until a running broker delivers a first message from the client's node.",
+    )
+    delivery_milliseconds: int = Field(
+        default=10000,
+        ge=100,
+        le=600000,
+        description="Messages in flight are lost if none arrives for this long.",
+    )
 
 
 class BrokerSpec(ServiceSpec):
@@ -231,8 +265,8 @@ class BrokerSpec(ServiceSpec):
     )
     kafka_clients: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
     pacing: Pacing = Field(
-        default=Pacing(closed_loop=ClosedLoop()),
-        json_schema_extra=rules(_ONE_PACE),
+        default=Pacing(type=PacingType.CLOSED_LOOP),
+        json_schema_extra=rules(*_PACE),
         description="When publishers send messages.",
     )
     max_in_flight: int = Field(
@@ -247,18 +281,7 @@ class BrokerSpec(ServiceSpec):
         json_schema_extra=rules(_ONE_LOAD),
         description="Load of a trial.",
     )
-    patience_milliseconds: int = Field(
-        default=10000,
-        ge=100,
-        le=600000,
-        description="Messages in flight are lost if none arrives for this long.",
-    )
-    ready_seconds: int = Field(
-        default=60,
-        ge=1,
-        le=3600,
-        description="Maximum time that a running broker can take to deliver a first message from the client's node.",
-    )
+    timeouts: BrokerTimeouts = BrokerTimeouts()
     access: Access = Field(default=Access.CLUSTER_IP, description="Network path from clients to the broker.")
 
     @property
@@ -266,7 +289,7 @@ class BrokerSpec(ServiceSpec):
         """What an administrator can refuse in this spec, including external brokers, accounts sent to them, and the
         subscribers' class."""
         given, subscribers = super().policy_subject, self.clients.subscribers
-        apart = () if subscribers is None or subscribers.node_class is None else (subscribers.node_class,)
+        apart = () if subscribers.node_class_name is None else (subscribers.node_class_name,)
         external = [broker.external for broker in self.brokers if broker.external is not None]
         secrets = tuple(each.secret_ref.name for each in external if each.secret_ref is not None)
         return replace(
@@ -279,18 +302,17 @@ class BrokerSpec(ServiceSpec):
     @property
     def parameters(self) -> dict[str, str]:
         """The settings of pacing, load, window, clients and path."""
-        subscribers = self.clients.subscribers
         return {
             **super().parameters,
             **self.pacing.parameters,
             "load": str(self.load),
             "maxInFlight": str(self.max_in_flight),
-            "patienceMilliseconds": str(self.patience_milliseconds),
+            "deliveryTimeoutMilliseconds": str(self.timeouts.delivery_milliseconds),
             "access": self.access.value,
             "engine": self.clients.engine.value,
             "clientPods": str(self.clients.pods),
             "connections": self.clients.connections.value,
-            "subscribers": "WithPublishers" if subscribers is None else str(subscribers),
+            "subscribers": str(self.clients.subscribers),
         }
 
 
@@ -323,8 +345,8 @@ class BrokerBenchmark(Benchmark):
     POLICY_SUBJECT: ClassVar[PolicySubjectCel] = PolicySubjectCel(
         node_class_names="(has(object.spec.servers) ? object.spec.servers.nodeClassNames : [])"
         " + object.spec.clients.nodeClassNames"
-        " + (has(object.spec.clients.subscribers) && has(object.spec.clients.subscribers.nodeClass)"
-        " ? [object.spec.clients.subscribers.nodeClass] : [])",
+        " + (has(object.spec.clients.subscribers.nodeClassName)"
+        " ? [object.spec.clients.subscribers.nodeClassName] : [])",
         addresses="object.spec.brokers.filter(b, has(b.external)).map(b, b.external.address)",
         plain_secrets=f"'None' in object.spec.tls ? {_SECRETS} : []",
         secrets=_SECRETS,

@@ -13,7 +13,7 @@ from tierbench.kinds.broker.client_spec import Connections, EngineType, Payload
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
-from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
+from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing, PacingType
 from tierbench.kinds.registry import probe
 from tierbench.workloads.manifests import client_job, credential_files, flags, series_options
 from tierbench.workloads.plan import (
@@ -137,7 +137,7 @@ class BrokerWorkload:
         """Returns the time limit of one trial, multiplied by the trials including warm-up, and the time until the
         broker is ready."""
         spec = self.spec
-        return (trials + spec.warmup_trials) * spec.timeouts.trial_seconds + spec.ready_seconds
+        return (trials + spec.warmup_trials) * spec.timeouts.trial_seconds + spec.timeouts.first_message_seconds
 
     def load(self, case: Case) -> TrialLoad:
         """Returns seconds if load or pacing decide them, and the bytes from publishers if their number is known.
@@ -145,10 +145,7 @@ class BrokerWorkload:
         The overhead per message decides for small ones.
         """
         load, pacing = self.spec.load, self.spec.pacing
-        seconds, messages = load.duration_seconds, load.messages_per_publisher
-        rate: float | None = pacing.messages_per_second
-        if pacing.interval_milliseconds is not None:
-            rate = 1000 / pacing.interval_milliseconds
+        seconds, messages, rate = load.duration_seconds, load.messages_per_publisher, pacing.rate
         if rate is not None and messages is not None:
             return self._moved(case, messages, messages / rate)
         if rate is not None and seconds is not None:
@@ -181,7 +178,7 @@ def provider_name(broker: Broker) -> str:
 def parts(spec: BrokerSpec, case: Case) -> tuple[ClientPart, ...]:
     """Returns the publishers' pods, and as many pods of subscribers if those run elsewhere."""
     clients = spec.clients
-    echo_class = None if clients.subscribers is None else clients.subscribers.node_class
+    echo_class = clients.subscribers.node_class_name
     if echo_class is None:
         return tuple(ClientPart(index, case.client_class) for index in range(clients.pods))
     senders = (ClientPart(index, case.client_class, Role.SENDER) for index in range(clients.pods))
@@ -203,12 +200,9 @@ def tuning(spec: BrokerSpec) -> str:
 
 
 def _is_light(pacing: Pacing, pairs: int) -> bool:
-    answered = pacing.closed_loop or pacing.acknowledged
-    if answered is not None:
-        return pairs * answered.in_flight <= _LIGHT_IN_FLIGHT
-    if pacing.interval_milliseconds is not None:
-        return pairs * 1000 <= _LIGHT_PER_SECOND * pacing.interval_milliseconds
-    return pacing.messages_per_second is not None and pairs * pacing.messages_per_second <= _LIGHT_PER_SECOND
+    if pacing.window is not None:
+        return pairs * pacing.window <= _LIGHT_IN_FLIGHT
+    return pacing.rate is not None and pairs * pacing.rate <= _LIGHT_PER_SECOND
 
 
 def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
@@ -239,8 +233,8 @@ def arguments(
         **_load(spec.load),
         "window": spec.max_in_flight,
         "tuning": tuning(spec),
-        "patience-milliseconds": spec.patience_milliseconds,
-        "ready-milliseconds": spec.ready_seconds * 1000,
+        "patience-milliseconds": spec.timeouts.delivery_milliseconds,
+        "ready-milliseconds": spec.timeouts.first_message_seconds * 1000,
         "tls": tls.value,
         "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
         "part": instance.part.index,
@@ -262,7 +256,7 @@ def arguments(
     return [
         "broker",
         *flags(options),
-        *(["--as-fast-as-possible"] if spec.pacing.as_fast_as_possible is not None else []),
+        *(["--as-fast-as-possible"] if spec.pacing.type is PacingType.AS_FAST_AS_POSSIBLE else []),
         *(["--keep-connections"] if spec.clients.connections is Connections.KEPT else []),
     ]
 
@@ -298,13 +292,13 @@ def _kafka(case: Case) -> dict[str, Any]:
 
 
 def _pacing(pacing: Pacing) -> dict[str, int]:
-    if pacing.closed_loop is not None:
-        return {"in-flight": pacing.closed_loop.in_flight}
-    if pacing.acknowledged is not None:
-        return {"unacknowledged": pacing.acknowledged.in_flight}
-    if pacing.interval_milliseconds is not None:
-        return {"interval-milliseconds": pacing.interval_milliseconds}
-    return {"messages-per-second": pacing.messages_per_second} if pacing.messages_per_second is not None else {}
+    given = {
+        "in-flight": pacing.window if pacing.type is PacingType.CLOSED_LOOP else None,
+        "unacknowledged": pacing.window if pacing.type is PacingType.ACKNOWLEDGED else None,
+        "interval-milliseconds": pacing.interval_milliseconds,
+        "messages-per-second": pacing.messages_per_second,
+    }
+    return {flag: value for flag, value in given.items() if value is not None}
 
 
 def _load(load: Load) -> dict[str, int]:
