@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from images.naming import reference
 from tests.api.definitions import MERGE, defined, remove_definitions
 from tests.api.objects import collection, create, item, smallest
 from tests.api.server import ApiServer, Json, RefusedError
@@ -153,20 +152,6 @@ def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: H
         cluster_helm.upgrade("one", "bench", {}, "--reset-then-reuse-values")
     cluster_helm.upgrade("one", "bench", FIRST, "--reset-then-reuse-values")
     assert "priorityClassName: kept" in cluster_helm.run("get", "manifest", "one", "--namespace=bench")
-
-
-def test_image_of_an_older_chart_is_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
-    old = tmp_path / "tierbench"
-    (old / "templates").mkdir(parents=True)
-    (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
-    (old / "values.yaml").write_text(yaml.dump({"operator": {"image": ""}}))
-    cluster_helm.run("install", "one", old, "--namespace=bench", values={"operator": {"image": "forgotten:1"}})
-    for option in ("--reuse-values", "--reset-then-reuse-values"):
-        with pytest.raises(HelmError, match=r"an object, as in \{repository: registry.example/NAME, tag: VERSION\}"):
-            cluster_helm.upgrade("one", "bench", FIRST, option)
-    cluster_helm.upgrade("one", "bench", FIRST | {"operator": {"image": {}}}, "--reset-then-reuse-values")
-    manifest = cluster_helm.run("get", "manifest", "one", "--namespace=bench")
-    assert f"image: {reference('operator')}" in manifest
 
 
 def test_releases_that_would_run_the_same_benchmarks_are_refused(cluster_helm: Helm) -> None:

@@ -47,13 +47,13 @@ class Release:
     built_in: bool = True
     values: tuple[str, ...] = ()
 
-    def install(self, *values: str) -> None:
+    def install(self, *values: str, chart: Path = CHART) -> None:
         """Installs or upgrades the release, and waits until the operator is ready."""
         self.helm(
             "upgrade",
             "--install",
             self.name,
-            str(CHART),
+            str(chart),
             "--reset-values",
             "--create-namespace",
             "--wait",

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.api.server import ApiServer
 from tests.operator.player import Client, Player, Pod, begin
-from tests.operator.process import OWN_MODULES, Operator, token_of
+from tests.operator.process import Operator, token_of
 from tests.operator.relay import Relay
 from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import PODS, format_time
@@ -80,7 +80,6 @@ class Kubelet(Player):
         """Waits by namespace, benchmark and role."""
         self.without_power: dict[str, list[Pod]] = {}
         """The nodes without power, each with the changes of its pods that it missed."""
-        self.paths: dict[str, str] = {}
         """The path of an image's modules, if they are not this version's."""
         self._server = server
         self._folder = folder
@@ -166,8 +165,7 @@ class Kubelet(Player):
 
     def _begin(self, pod: Pod, folder: Path, token: str, url: str) -> Operator:
         own = {"POD_NAME": pod["metadata"]["name"], "POD_NAMESPACE": pod["metadata"]["namespace"]}
-        path = self.paths.get(pod["spec"]["containers"][0]["image"], OWN_MODULES)
-        return Operator(self._server, folder, token, pod["spec"], own, url, path)
+        return Operator(self._server, folder, token, pod["spec"], own, url)
 
     def _runs(self, pod: Pod) -> dict[str, Any]:
         """Returns the status of a pod key containers all run."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from tests import versions
 from tests.cluster import Cluster
 from tests.e2e.benchmarks import Running
 from tests.e2e.kubectl import wait_for
@@ -143,9 +142,6 @@ class OnCluster(Site):
         """The link of jetson-1 is faster, but its disk is slow. Large files do not fit into its page cache."""
         with self.cluster.link("cloud-1", _LINK), _slow_disk(self.cluster, "jetson-1"):
             yield
-
-    def load_earlier_images(self) -> None:
-        self.cluster.load(versions.images("operator", "client", "nginx"))
 
     def metrics_address(self) -> str:
         address: str = self.release.kubectl.get("pod", self.release.pod)["status"]["podIP"]

@@ -16,16 +16,14 @@ from tests.api.server import ApiServer, Json
 from tests.ports import free_ports
 
 _PROGRAM = "from tierbench.controller.main import main; main()"
-OWN_MODULES = str(Path(__file__).parents[2] / "operator" / "src")
-"""The path of this version's modules."""
+_MODULES = str(Path(__file__).parents[2] / "operator" / "src")
 _GRACE_SECONDS = 5
 
 
 class Operator:
     """The process of an operator's pod, with the token of its service account.
 
-    Its output is added to operator.log in `folder`. It connects to the API server at `url`, and imports modules from
-    `path`.
+    Its output is added to operator.log in `folder`. It connects to the API server at `url`.
     """
 
     def __init__(
@@ -36,7 +34,6 @@ class Operator:
         pod: Mapping[str, Any],
         changed: Mapping[str, str],
         url: str,
-        path: str = OWN_MODULES,
     ) -> None:
         kubeconfig = json.loads(server.kubeconfig.read_text())
         kubeconfig["users"][0]["user"]["token"] = token
@@ -50,7 +47,7 @@ class Operator:
             "KUBECONFIG": str(own),
             "TIERBENCH_HTTP_PORT": str(self.port),
             "TIERBENCH_PROBE_PORT": str(probes),
-            "PYTHONPATH": path,
+            "PYTHONPATH": _MODULES,
         }
         command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]
         with self.log.open("ab") as output:

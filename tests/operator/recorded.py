@@ -123,15 +123,10 @@ def _line(body: Mapping[str, Any]) -> bytes:
 
 
 def _schedule(trials: str) -> Iterator[ScheduledTrial]:
-    """Yields the trials in their order. Version 0.1.0 measures one case, and gives the first and the last trial."""
-    if ":" in trials:
-        for scheduled in trials.split(","):
-            case, trial = map(int, scheduled.split(":"))
-            yield ScheduledTrial(case, trial)
-    else:
-        first, last = map(int, trials.split("-"))
-        for trial in range(first, last + 1):
-            yield ScheduledTrial(0, trial)
+    """Yields the trials in their order."""
+    for scheduled in trials.split(","):
+        case, trial = map(int, scheduled.split(":"))
+        yield ScheduledTrial(case, trial)
 
 
 def _name(engine: str, options: Mapping[str, str]) -> str:

@@ -12,7 +12,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, TypeVar
 
-from tests import versions
 from tests.api.connection import connected
 from tests.api.server import ApiServer, api_server, controllers
 from tests.cluster import binaries
@@ -213,9 +212,6 @@ class Scripted(Site):
         seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}
         with self.taking(running, lambda scheduled: round(seconds[scheduled.case] * 10**9) + scheduled.trial * 10**6):
             yield
-
-    def load_earlier_images(self) -> None:
-        self.kubelet.paths[f"ghcr.io/tierbench/operator:{versions.VERSION}"] = versions.path()
 
     def metrics_address(self) -> str:
         return f"{HOST}:{self.kubelet.operators[self.release.pod].port}"

@@ -109,10 +109,6 @@ class Site(ABC):
         """In the context large files take longer from the jetson-like node, and small ones from the cloud-like one."""
 
     @abstractmethod
-    def load_earlier_images(self) -> None:
-        """Makes the images of tests.versions.VERSION available."""
-
-    @abstractmethod
     def metrics_address(self) -> str:
         """Returns host and port of the operator's /metrics."""
 

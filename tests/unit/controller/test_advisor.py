@@ -352,7 +352,6 @@ async def test_rejected_answer_is_written_after_the_suspension(monkeypatch: pyte
 
 
 async def test_answer_of_another_version_is_replaced() -> None:
-    """An answer of v0.1.0 could not be read, and its advice was never answered again."""
     cluster = Cluster()
     cluster.add("cloud", FAST, 1)
     cluster.add("jetson", SLOW, 2)

@@ -1,13 +1,10 @@
 """Objects and pods of other versions of tierbench, and CustomResourceDefinitions that differ."""
 
-from dataclasses import replace
 from typing import Any
 
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.record import BenchmarkRecord
-from tierbench.domain.decision import DeleteServer
-from tierbench.workloads.workload import ROLE_SERVER
 
 
 def world() -> World:
@@ -86,33 +83,3 @@ def test_unknown_fields_of_a_newer_version_stay_in_a_record() -> None:
     status = one.records[name].status.to_json()
     assert "ended" in status
     assert (status["further"], status["trials"][0]["further"]) == ("kept", "kept")
-
-
-def test_a_server_of_an_earlier_version_is_replaced_once_its_client_has_ended() -> None:
-    """A client waited for a key that the server of v0.1.0 does not have, until the limit for Leases."""
-    one = world()
-    while not one.printed:
-        one.reconcile()
-        one.step()
-    (server,) = (pod for pod in one.pods.values() if pod.role == ROLE_SERVER)
-    one.pods[server.name] = replace(server, layout="")
-    assert not any(isinstance(action, DeleteServer) for action in one.reconcile().actions)
-    one.run()
-    assert one.benchmark.status.phase is Phase.COMPLETE
-    assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
-    assert sum(event.reason == "Starting" for event in one.events) == 2
-
-
-def test_a_client_of_another_version_that_cannot_use_the_server_is_replaced() -> None:
-    """After a rollback to v0.1.0 and an upgrade, it waited for a Secret that the new server does not have."""
-    one = world()
-    one.reconcile()
-    while not one.jobs:
-        one.step()
-        one.reconcile()
-    (job,) = one.jobs.values()
-    one.jobs[job.name] = replace(job, layout="")
-    one.run()
-    assert one.benchmark.status.phase is Phase.COMPLETE
-    assert [turn for _, turn in one.printed] == ["1:1", "2:1"]
-    assert any("another version of tierbench" in event.message for event in one.events)

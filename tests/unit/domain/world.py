@@ -46,12 +46,10 @@ from tierbench.results.client_output import parse_output
 from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
-    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_RUN,
     LABEL_SLOT,
-    LAYOUT,
     ROLE_CLIENT,
     ROLE_SERVER,
     Images,
@@ -246,7 +244,6 @@ class World:
     unreadable: set[str] = field(default_factory=set)
     permanently_rejected: set[str] = field(default_factory=set)
     needs_earlier_runs: bool = False
-    layout: str = LAYOUT
 
     @property
     def owner(self) -> Owner:
@@ -410,7 +407,6 @@ class World:
     ) -> PodView:
         self.uids += 1
         return PodView(
-            layout=self.layout if role == ROLE_SERVER else "",
             name=name,
             uid=f"pod-{self.uids}",
             role=role,
@@ -498,9 +494,7 @@ class World:
             case "Job" if name not in self.jobs:
                 keys = (LABEL_RUN, LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART)
                 run, case, pass_number, attempt, part = (int(labels[key]) for key in keys)
-                self.jobs[name] = JobView(
-                    name, run, case, pass_number, attempt, part, False, False, False, labels.get(LABEL_LAYOUT, LAYOUT)
-                )
+                self.jobs[name] = JobView(name, run, case, pass_number, attempt, part, False, False, False)
                 self.manifests[name] = manifest
 
 

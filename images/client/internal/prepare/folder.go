@@ -24,7 +24,6 @@ const Folder = "_tierbench"
 const (
 	temporarySuffix = ".part"
 	digestSuffix    = ".sha256"
-	formerUser      = 65532 // of all files, before it could be chosen
 	lockPause       = 100 * time.Millisecond
 )
 
@@ -151,35 +150,14 @@ func (f *folder) removeTemporary() error {
 
 func name(size int64) string { return strconv.FormatInt(size, 10) + ".bin" }
 
-// find reports whether a file is complete. It removes files that an earlier version left next to the folder.
+// find reports whether a file is complete.
 func (f *folder) find(size int64) (bool, error) {
-	if f.root {
-		if err := f.removeOutside(name(size), name(size)+digestSuffix); err != nil {
-			return false, err
-		}
-	}
 	content, err := f.bytes(name(size))
 	if err != nil {
 		return false, err
 	}
 	digest, err := f.bytes(name(size) + digestSuffix)
 	return content == size && digest > 0, err
-}
-
-// removeOutside removes a file and its digest if both are as v0.1.0 created them. It keeps all other files.
-func (f *folder) removeOutside(names ...string) error {
-	for _, one := range names {
-		information, err := f.directory.Lstat(one)
-		if err != nil || !plain(information) || owner(information) != formerUser {
-			return nil
-		}
-	}
-	for _, one := range names {
-		if err := f.directory.Remove(one); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // bytes returns the size of a file, or 0 if it does not exist. It refuses a file that differs from those that this program

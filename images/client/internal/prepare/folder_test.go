@@ -85,26 +85,11 @@ func TestFilesOfOthersOutsideTheFolderAreKept(t *testing.T) {
 	}
 }
 
-func TestFilesOfOlderVersionsAreRemoved(t *testing.T) {
-	given, directoryAsBefore := rootly(t, 0o755)
-	old := strings.Repeat("o", 1000)
-	put(t, filepath.Join(given.Directory, "1000.bin"), old, 65532)
-	put(t, filepath.Join(given.Directory, "1000.bin.sha256"), "digest", 65532)
-	put(t, filepath.Join(given.Directory, "2000.bin"), "of another run", 65532)
-	if err := Run(t.Context(), given); err != nil {
-		t.Fatal(err)
-	}
-	directoryAsBefore()
-	if found := names(t, given.Directory); found != "2000.bin _tierbench" {
-		t.Errorf("there is %s", found)
-	}
-}
-
 func TestFilesOfAnotherUserAreRewritten(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		owner int
-	}{{"of former versions", 65532}, {"of another release", 1000660000}, {"root", 0}} {
+	}{{"of a former user", 65532}, {"of another release", 1000660000}, {"root", 0}} {
 		t.Run(test.name, func(t *testing.T) {
 			given, directoryAsBefore := rootly(t, 0o755)
 			if err := os.Mkdir(given.folder(), 0o755); err != nil {

@@ -17,9 +17,7 @@ from tierbench.domain.views import JobView, PodView, Problem
 from tierbench.results.client_output import Output, PartOutput, PrintedTrial, SealState, check_seal, merge_parts
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import (
-    LAYOUT,
     ROLE_CLIENT,
-    ROLE_SERVER,
     ClientInstance,
     ClientPart,
     Role,
@@ -96,13 +94,6 @@ class Client:
             not job.finished and not job.deleting and (pod is None or self._waits(pod)) for job, pod in self.newest
         )
         return waits and 0 < len(self.newest) < len(self.parts)
-
-    @property
-    def is_incompatible(self) -> bool:
-        """Whether the client waits for a server of another version, which has been replaced by one of this version."""
-        has_server = any(pod.role == ROLE_SERVER and pod.layout == LAYOUT for pod in self.run.observed.pods)
-        waits = all(pod is None or self._waits(pod) for _, pod in self.newest)
-        return has_server and waits and any(job.layout != LAYOUT and not job.finished for job, _ in self.newest)
 
     def _waits(self, pod: PodView) -> bool:
         output = self.log(pod).output
@@ -242,8 +233,6 @@ def _log_problem(client: Client, pod: PodView) -> Problem | None:
 
 
 def _exit(client: Client) -> ClientExit | None:
-    if client.is_incompatible:
-        return ClientExit(client.newest[0][0], None)
     for job, pod in client.newest:
         if job.finished and pod is None:
             return ClientExit(job, pod)
@@ -284,9 +273,6 @@ def exit_problem(client: Client, client_exit: ClientExit) -> Problem:
     job, pod = client_exit.job, client_exit.pod
     if job.timed_out:
         return held_too_long(client.run) or _timed_out(client, 0)
-    if client.is_incompatible:
-        message = "The client was started by another version of tierbench and cannot use the current server."
-        return Problem(reasons.CLIENT_LOST, message, transient=True)
     output = Output() if pod is None else client.log(pod).output
     if output.full:
         message = (

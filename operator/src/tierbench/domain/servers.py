@@ -35,7 +35,7 @@ from tierbench.kube.meta import format_time
 from tierbench.results.aggregate import conclude_record
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Block, Case, ServerPlacement
 from tierbench.workloads.pods import network_policy
-from tierbench.workloads.workload import LAYOUT, ROLE_SERVER, RunningServer, ServerInstance, Workload
+from tierbench.workloads.workload import ROLE_SERVER, RunningServer, ServerInstance, Workload
 
 _HINT: Final = (
     "See the quotas and the Pod Security labels of the namespace. Set spec.servers.resources and "
@@ -100,9 +100,6 @@ class StandaloneProvider(Provider):
         pod = next((pod for pod in run.observed.pods if pod.role == ROLE_SERVER and pod.name == instance.name), None)
         if pod is None or cleanup or not complete:
             return _create(run, workload, instance, current, cleanup)
-        is_measured = any(not job.finished and not job.deleting for job in run.observed.jobs)
-        if pod.layout != LAYOUT and not is_measured:
-            return _replace(run, pod, current)
         problem = _problem(run, pod, instance)
         if problem is not None:
             return problem
@@ -124,17 +121,6 @@ class StandaloneProvider(Provider):
             names |= {name.removesuffix("-agent") for name in owned.services}
         names -= {instance.name for instance in keep}
         return tuple(DeleteServer(name) for name in sorted(names))
-
-
-def _replace(run: Run, pod: PodView, current: Sequence[Case]) -> Decision:
-    """Deletes a server of another version before a client starts that cannot use it."""
-    update = ConditionUpdate(
-        reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} is of another version and is replaced."
-    )
-    status = build_status(run, Phase.RUNNING, update, current=current)
-    return Decision(
-        status, () if pod.deleting else (DeleteServer(pod.name),), requeue_after=_seconds_to_deadline(run, pod)
-    )
 
 
 def _create(

@@ -18,7 +18,6 @@ from tierbench.workloads.workload import (
     CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
-    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_ROLE,
@@ -74,8 +73,7 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark. `limits` are the resource limits of its first container. The `layout` of a server says
-    which clients can use it."""
+    """A pod of a benchmark. `limits` are the resource limits of its first container."""
 
     name: str
     uid: str
@@ -97,12 +95,11 @@ class PodView:
     problem: Problem | None
     terminated: Termination | None
     limits: Mapping[str, str] = field(default_factory=dict)
-    layout: str = ""
 
 
 @dataclass(frozen=True)
 class JobView:
-    """A client Job of a benchmark. Its `layout` says which servers it can use."""
+    """A client Job of a benchmark."""
 
     name: str
     run: int
@@ -113,7 +110,6 @@ class JobView:
     deleting: bool
     finished: bool
     timed_out: bool
-    layout: str = ""
 
 
 @dataclass(frozen=True)
@@ -197,7 +193,6 @@ def pod_view(raw: Raw) -> PodView:
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
         limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
-        layout=labels.get(LABEL_LAYOUT, ""),
     )
 
 
@@ -313,7 +308,6 @@ def job_view(raw: Raw) -> JobView:
         deleting="deletionTimestamp" in raw["metadata"],
         finished="Complete" in true or "Failed" in true,
         timed_out=true.get("Failed", {}).get("reason") == "DeadlineExceeded",
-        layout=labels.get(LABEL_LAYOUT, ""),
     )
 
 

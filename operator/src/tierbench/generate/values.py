@@ -8,14 +8,9 @@ from pydantic.alias_generators import to_camel
 
 from tierbench.api.model import IMAGE_NAME_PATTERN, LONGEST_IMAGE_NAME, OWN_IMAGE
 from tierbench.api.policy import Policy, Quotas
-from tierbench.api.schema import Schema
 from tierbench.controller.logs import LogFormat
 
 _NAMESPACE_PATTERN: Final = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
-_WRITE_AN_IMAGE: Final = (
-    "an object, as in {repository: registry.example/NAME, tag: VERSION}; to upgrade an older chart, "
-    "use --reset-then-reuse-values instead of --reuse-values, and write {} to reset its image"
-)
 
 Registry = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
@@ -43,15 +38,8 @@ class PullPolicy(StrEnum):
     NEVER = "Never"
 
 
-def _refuse_names(schema: Schema) -> None:
-    """Charts of 0.1.0 had the name of an image here. Helm prints the constant in its error message."""
-    schema |= {"if": {"type": "string"}, "then": {"const": _WRITE_AN_IMAGE}, "else": {"type": schema.pop("type")}}
-
-
 class Image(Values):
     """The image. Empty values mean the image of the chart's version."""
-
-    model_config = ConfigDict(json_schema_extra=_refuse_names)
 
     repository: Repository = Field(
         default="", description="Registry and name. Empty means tierbench/NAME in global.imageRegistry, or in ghcr.io."

@@ -32,12 +32,10 @@ from tierbench.workloads.workload import (
     CLIENT,
     LABEL_ATTEMPT,
     LABEL_CASE,
-    LABEL_LAYOUT,
     LABEL_PART,
     LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
-    LAYOUT,
     ROLE_CLIENT,
     ClientInstance,
     Images,
@@ -187,7 +185,6 @@ def client_job(
         LABEL_PASS: str(instance.pass_number),
         LABEL_ATTEMPT: str(instance.attempt),
         LABEL_PART: str(instance.part.index),
-        LABEL_LAYOUT: LAYOUT,
     }
     metadata = owner.metadata(instance.name, labels)
     container = {

@@ -21,15 +21,12 @@ LABEL_BENCHMARK: Final = f"{GROUP}/benchmark"
 LABEL_RUN: Final = f"{GROUP}/run"
 LABEL_ROLE: Final = f"{GROUP}/role"
 LABEL_SLOT: Final = f"{GROUP}/slot"
-LABEL_LAYOUT: Final = f"{GROUP}/layout"
-LAYOUT: Final = "2"
-"""The layout of servers. It is raised when clients of an earlier version cannot use them, or the other way around."""
 LABEL_CASE: Final = f"{GROUP}/case"
 LABEL_PASS: Final = f"{GROUP}/pass"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 CHILD_LABELS: Final = (
-    *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT, LABEL_LAYOUT),
+    *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT),
     *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART),
 )
 """The labels of children that are read."""
@@ -103,7 +100,7 @@ class Owner:
 
 def server_labels(run: int, slot: int) -> dict[str, str]:
     """Returns the labels of the objects of a server."""
-    return {LABEL_RUN: str(run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(slot), LABEL_LAYOUT: LAYOUT}
+    return {LABEL_RUN: str(run), LABEL_ROLE: ROLE_SERVER, LABEL_SLOT: str(slot)}
 
 
 def reference(kind: str, name: str, uid: str) -> dict[str, Any]:
