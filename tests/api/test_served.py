@@ -256,7 +256,7 @@ def test_kind_is_established_and_served_in_its_scope(server: ApiServer, model: t
     names = {resource["name"]: resource for resource in served}
     found = names[model.KIND.plural]
     assert (found["namespaced"], found["shortNames"]) == (model.KIND.namespaced, list(model.KIND.short_names))
-    assert found["categories"] == ["tierbench"]
+    assert found["categories"] == ["tierbench", *model.KIND.categories]
     assert f"{model.KIND.plural}/status" in names
 
 

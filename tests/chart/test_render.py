@@ -20,6 +20,7 @@ NAMESPACED: Json = {"watchNamespaces": ["team-a", "team-b"], "crds": {"enabled":
 FULL: Json = {
     "allNamespaces": True,
     "fullnameOverride": "bench-operator",
+    "commonLabels": {"cost-center": "42"},
     "operator": {
         "image": {"repository": "registry.example:5000/operator", "tag": "1", "pullPolicy": "Always"},
         "serviceAccount": {"name": "bench-account", "annotations": {"cloud.example/role": "none"}},
@@ -31,9 +32,9 @@ FULL: Json = {
             {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
         ],
         "priorityClassName": "high",
-        "labels": {"team": "platform"},
-        "annotations": {"sidecar.example/inject": "false"},
-        "env": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
+        "podLabels": {"team": "platform"},
+        "podAnnotations": {"sidecar.example/inject": "false"},
+        "extraEnv": [{"name": "HTTPS_PROXY", "value": "http://proxy:3128"}],
     },
     "workloads": {"priorityClassName": "low"},
     "client": {"image": {"repository": "registry.example/client", "tag": "1", "digest": DIGEST}},
@@ -261,7 +262,7 @@ def test_one_operator_at_a_time(helm: Helm, values: Json) -> None:
 
 
 def test_two_operators_are_spread_replaced_one_by_one_and_never_drained_at_once(helm: Helm) -> None:
-    objects = helm.template({**CLUSTER_WIDE, "operator": {"replicaCount": 2, "disruptionBudget": True}})
+    objects = helm.template({**CLUSTER_WIDE, "operator": {"replicaCount": 2, "podDisruptionBudget": {"enabled": True}}})
     (deployment,), (budget,) = of_kind(objects, "Deployment"), of_kind(objects, "PodDisruptionBudget")
     labels = deployment["spec"]["selector"]["matchLabels"]
     (spread,) = deployment["spec"]["template"]["spec"]["topologySpreadConstraints"]
@@ -273,7 +274,7 @@ def test_two_operators_are_spread_replaced_one_by_one_and_never_drained_at_once(
 
 
 def test_custom_spread_replaces_the_default(helm: Helm) -> None:
-    values = {"replicas": 2, "topologySpreadConstraints": FULL["operator"]["topologySpreadConstraints"]}
+    values = {"replicaCount": 2, "topologySpreadConstraints": FULL["operator"]["topologySpreadConstraints"]}
     (deployment,) = of_kind(helm.template({**CLUSTER_WIDE, "operator": values}), "Deployment")
     assert deployment["spec"]["template"]["spec"]["topologySpreadConstraints"] == values["topologySpreadConstraints"]
 
@@ -310,6 +311,11 @@ def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> 
         for binding in bindings:
             assert binding["roleRef"]["kind"] == kind
             assert binding["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": "bench"}]
+
+
+def test_every_object_has_the_common_labels(helm: Helm) -> None:
+    for item in helm.template(FULL):
+        assert item["metadata"]["labels"]["cost-center"] == "42", item["metadata"]["name"]
 
 
 def test_the_account_is_the_one_that_the_values_name(helm: Helm) -> None:

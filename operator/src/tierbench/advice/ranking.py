@@ -74,7 +74,7 @@ class AdviceContext:
     @property
     def margin(self) -> float:
         """The smallest relative difference that matters."""
-        return parse_percent(self.spec.min_margin_percent)
+        return self.spec.min_margin_percent / 100
 
     @cached_property
     def excluded(self) -> Mapping[str, Judgement]:
@@ -257,11 +257,6 @@ class AdviceContext:
 
 def _levels(measured: WorkloadResults) -> set[Levels]:
     return {combination.levels for combination in measured.combinations}
-
-
-def parse_percent(text: str) -> float:
-    """Returns the share that a percentage such as `5%` is."""
-    return float(text.removesuffix("%")) / 100
 
 
 def _ranked(context: AdviceContext, name: str) -> RankedAlternative:

@@ -78,13 +78,17 @@ class Column:
 
 @dataclass(frozen=True)
 class Kind:
-    """The names, scope and columns of a kind in the API server."""
+    """The names, scope and columns of a kind in the API server.
+
+    `categories` are further words by which kubectl lists its objects, with those of other kinds of the category.
+    """
 
     kind: str
     short_names: tuple[str, ...]
     columns: tuple[Column, ...]
     description: str
     namespaced: bool = True
+    categories: tuple[str, ...] = ()
 
     @property
     def singular(self) -> str:

@@ -190,9 +190,11 @@ class PlacementAdviceSpec(Model):
     constraints: AdviceConstraints = Field(
         default=AdviceConstraints(), description="The limits that an alternative must meet."
     )
-    min_margin_percent: Annotated[str, Field(pattern=r"^(0|[1-9][0-9]?)(\.[0-9]{1,2})?%$", max_length=6)] = Field(
-        default="5%",
-        description="The smallest difference that matters, as in 5%. Alternatives that differ by less are equal, and "
+    min_margin_percent: int = Field(
+        default=5,
+        ge=0,
+        le=99,
+        description="The smallest difference that matters, in percent. Alternatives that differ by less are equal, and "
         "the best one is ahead by at least this much.",
     )
 
@@ -211,6 +213,7 @@ class PlacementAdvice(Resource):
     KIND: ClassVar[Kind] = Kind(
         kind="PlacementAdvice",
         short_names=("tba",),
+        categories=("advice",),
         columns=(
             Column("Best", ".status.best"),
             Column("Runner-Up", ".status.runnerUp", priority=1),

@@ -304,6 +304,7 @@ class BenchmarkResult(Resource):
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkResult",
         short_names=("tbr",),
+        categories=("results",),
         columns=(
             Column("Benchmark", ".spec.benchmark.name", priority=1),
             Column("Run", ".spec.run", "integer"),

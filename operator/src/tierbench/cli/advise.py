@@ -160,7 +160,7 @@ def _spec(options: argparse.Namespace, objects: Objects) -> PlacementAdviceSpec:
     if options.choose is not None:
         body["choose"] = list(dict.fromkeys(options.choose.split(",")))
     if options.margin is not None:
-        body["minMarginPercent"] = f"{options.margin.removesuffix('%')}%"
+        body["minMarginPercent"] = options.margin.removesuffix("%")
     if options.size or options.level:
         sizes = [_pair(text, "1") for text in options.size or ()]
         levels = dict(_pair(text, None) for text in options.level or ())

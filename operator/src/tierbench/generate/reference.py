@@ -25,7 +25,7 @@ def kind_reference(model: type[Resource]) -> str:
     """Returns the reference of a kind: its columns, all fields of spec and status, and all rules."""
     kind, schema = model.KIND, object_schema(model)
     scope = "namespaced" if kind.namespaced else "cluster-scoped"
-    names = ", ".join(f"`kubectl get {name}`" for name in (kind.plural, *kind.short_names))
+    names = ", ".join(f"`kubectl get {name}`" for name in (kind.plural, *kind.short_names, *kind.categories))
     columns = [
         (column.name, f"`{column.json_path}`", column.description, "with `-o wide`" if column.priority else "")
         for column in kind.columns

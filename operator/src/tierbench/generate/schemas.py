@@ -32,7 +32,7 @@ def custom_resource_definition(model: type[Resource]) -> dict[str, Any]:
                 "plural": kind.plural,
                 "singular": kind.singular,
                 "shortNames": list(kind.short_names),
-                "categories": [CATEGORY],
+                "categories": [CATEGORY, *kind.categories],
             },
             "scope": "Namespaced" if kind.namespaced else "Cluster",
             "versions": [

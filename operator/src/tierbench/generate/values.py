@@ -103,6 +103,14 @@ class ServiceAccount(Values):
     annotations: dict[str, str] = Field(default={}, description="Annotations of the account that the chart creates.")
 
 
+class PodDisruptionBudget(Values):
+    """A PodDisruptionBudget for the operator's pods."""
+
+    enabled: bool = Field(
+        default=False, description="Whether to create it. Drains of nodes then evict only one operator pod at a time."
+    )
+
+
 class Operator(Program):
     """The operator."""
 
@@ -113,15 +121,12 @@ class Operator(Program):
         description="Number of operator pods. One is the leader. The others are standbys, on other nodes if there are "
         "any. A standby takes over within 15 s after the leader fails.",
     )
-    disruption_budget: bool = Field(
-        default=False,
-        description="Whether a PodDisruptionBudget lets drains of nodes evict only one operator pod at a time.",
-    )
+    pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     service_account: ServiceAccount = ServiceAccount()
     run_as_user: UserId | None = Field(
         default=65531,
-        description="The user id of the operator. It must differ from workloads.runAsUser. With null, the platform assigns "
-        "one, as OpenShift does.",
+        description="The user id of the operator. It must differ from workloads.runAsUser. With null, the platform "
+        "assigns one, as OpenShift does.",
     )
     resources: Resources = Resources()
     node_selector: dict[str, str] = Field(
@@ -355,6 +360,9 @@ class ChartValues(Values):
     )
     name_override: Name = Field(default="", description="Replaces the name of the chart in names and labels.")
     fullname_override: Name = Field(default="", description="Replaces the name of the release's objects.")
+    common_labels: dict[str, str] = Field(
+        default={}, description="Additional labels of all objects of the chart. Objects of benchmarks do not have them."
+    )
     global_: Global = Field(default=Global(), alias="global")
     operator: Operator = Operator()
     workloads: Workloads = Workloads()

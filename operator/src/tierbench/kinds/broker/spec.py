@@ -322,6 +322,7 @@ class BrokerBenchmark(Benchmark):
     KIND: ClassVar[Kind] = Kind(
         kind="BrokerBenchmark",
         short_names=("tbb",),
+        categories=("benchmarks",),
         columns=BENCHMARK_COLUMNS,
         description="BrokerBenchmark measures how fast and how reliably message brokers deliver from each node class: "
         "which broker, on which class, up to which load?",

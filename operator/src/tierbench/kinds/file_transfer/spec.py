@@ -169,6 +169,7 @@ class FileTransferBenchmark(Benchmark):
     KIND: ClassVar[Kind] = Kind(
         kind="FileTransferBenchmark",
         short_names=("tbf",),
+        categories=("benchmarks",),
         columns=BENCHMARK_COLUMNS,
         description="FileTransferBenchmark measures how fast nginx serves files from each node class: from which "
         "class, and up to which size?",

@@ -255,6 +255,7 @@ class NetworkBenchmark(Benchmark):
     KIND: ClassVar[Kind] = Kind(
         kind="NetworkBenchmark",
         short_names=("tbn",),
+        categories=("benchmarks",),
         columns=BENCHMARK_COLUMNS,
         description="NetworkBenchmark measures the network between node classes with iperf3 and ping: throughput, "
         "loss, jitter and round trip.",
