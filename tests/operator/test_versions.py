@@ -31,7 +31,7 @@ def earlier(site: Site, tmp_path: Path) -> Iterator[Release]:
 
 def upgrade(release: Release) -> None:
     """Upgrades as the documents describe, with new pods."""
-    restart = ("--set", "operator.annotations.upgraded=yes")
+    restart = ("--set", "operator.podAnnotations.upgraded=yes")
     release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *restart)
 
 
