@@ -124,7 +124,7 @@ STRIMZIS_IMAGES = (
 NO_CPU = "is not an amount of CPU: write cores or thousandths of one"
 MUCH_DISK = {"requests": {"ephemeral-storage": "2Gi"}, "limits": {"ephemeral-storage": "1Gi"}}
 WRONG_AMOUNTS = (
-    ("cpu", "0.5", NO_CPU),
+    *(("cpu", amount, NO_CPU) for amount in ("0.0005", "-1", "half")),
     *((name, "1.5Gi", NO_SIZE) for name in ("memory", "ephemeral-storage")),
     *((name, "17Ti", NO_SIZE) for name in ("memory", "ephemeral-storage")),
 )

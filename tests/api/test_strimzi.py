@@ -36,7 +36,7 @@ CLASS = NodeClassSpec.model_validate(
 )
 EVERYTHING: Json = {
     "version": "4.1.0",
-    "resources": {"requests": {"cpu": "500m", "memory": "768Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}},
+    "resources": {"requests": {"cpu": "0.5", "memory": "768Mi"}, "limits": {"cpu": 2, "memory": "1Gi"}},
     "volumeClaimTemplate": {"storageClassName": "fast", "size": "10Gi"},
 }
 SPECS: list[Json] = [

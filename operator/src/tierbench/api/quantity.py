@@ -19,6 +19,7 @@ MOST_SIZES: Final = 30
 QUANTITY_PATTERN: Final = r"^[1-9][0-9]{0,14}(k|M|G|T|Ki|Mi|Gi|Ti)?$"
 
 _DIGITS: Final = [str(digit) for digit in range(10)]
+_UNITS: Final = ["k", "M", "G", "T"]
 _FACTORS: Final = {
     "": 1,
     "k": 10**3,
@@ -78,20 +79,19 @@ def parse_quantity(text: str) -> float:
     return float(number) * _SCALES[suffix or ""]
 
 
-def is_whole_number(value: str, longest: int, letters: str, binary: str = "") -> str:
+def is_whole_number(value: str) -> str:
     """Returns the CEL expression that an int-or-string is a whole number of at least 1, optionally with a unit.
 
-    A unit is one of `letters`, or one of `binary` followed by i. The expression reads one character at a time, and has
-    `in [int]` in place of `== int`. API servers before 1.34 assume that an int-or-string has 3 MiB, whatever its
-    maxLength. They reject a CustomResourceDefinition that reads all of it for each item of a list (ADR 0066).
+    The expression reads one character at a time, and has `in [int]` in place of `== int`. API servers before 1.34
+    assume that an int-or-string has 3 MiB, whatever its maxLength. They reject a CustomResourceDefinition that reads
+    all of it for each item of a list (ADR 0066).
     """
     size = f"size({value})"
-    unit = f"i == {size} - 1 && {value}.charAt(i) in {list(letters)}"
-    if binary:
-        before, last = (f"{value}.charAt({size} - {distance})" for distance in (2, 1))
-        unit += f" || i >= {size} - 2 && {before} in {list(binary)} && {last} in ['i']"
+    before, last = (f"{value}.charAt({size} - {distance})" for distance in (2, 1))
+    unit = f"i == {size} - 1 && {value}.charAt(i) in {_UNITS}"
+    unit += f" || i >= {size} - 2 && {before} in {[one.upper() for one in _UNITS]} && {last} in ['i']"
     character = f"i >= {size} || {value}.charAt(i) in {_DIGITS} || {unit}"
-    whole = f"{value}.charAt(0) in {_DIGITS[1:]} && {list(range(longest))}.all(i, {character})"
+    whole = f"{value}.charAt(0) in {_DIGITS[1:]} && {list(range(LONGEST_SIZE))}.all(i, {character})"
     return f"(type({value}) in [int] ? {value} >= 1 : {whole})"
 
 
@@ -102,23 +102,19 @@ def quantity_of(value: str) -> str:
 
 def is_size(value: str, largest: str = "16Ti") -> str:
     """Returns the CEL expression that an int-or-string is a size of at most `largest`."""
-    return f"{_is_whole(value)} && {quantity_of(value)}.compareTo(quantity('{largest}')) <= 0"
+    return f"{is_whole_number(value)} && {quantity_of(value)}.compareTo(quantity('{largest}')) <= 0"
 
 
 def is_smaller(size: str, other: str) -> str:
     """Returns the CEL expression that a size is smaller than another one. It also holds if one of them is not a
     size."""
     less = f"{quantity_of(size)}.compareTo({quantity_of(other)}) < 0"
-    return f"(!{_is_whole(size)} || !{_is_whole(other)} || {less})"
+    return f"(!{is_whole_number(size)} || !{is_whole_number(other)} || {less})"
 
 
 def _checked_size(text: str) -> str:
     parse_size(text)
     return text
-
-
-def _is_whole(value: str) -> str:
-    return is_whole_number(value, LONGEST_SIZE, "kMGT", "KMGT")
 
 
 Size = Annotated[
@@ -142,12 +138,12 @@ Cpu = Annotated[
     str,
     Field(
         max_length=8,
-        description="CPU in cores or thousandths of a core: 2, 500m.",
+        description="CPU in cores or thousandths of a core: 2, 0.5, 500m.",
         json_schema_extra={"x-kubernetes-int-or-string": True}
         | rules(
             Rule(
-                is_whole_number("self", 8, "m"),
-                "is not an amount of CPU: write cores or thousandths of one, as in 2 or 500m",
+                "(type(self) in [int] ? self >= 1 : isQuantity(self) && quantity(self).compareTo(quantity('1m')) >= 0)",
+                'is not an amount of CPU: write cores or thousandths of one, as in 2, "0.5" or 500m',
             )
         ),
     ),
@@ -158,7 +154,7 @@ Cpu = Annotated[
 class Compute(Model):
     """CPU, memory and disk of a container."""
 
-    cpu: Cpu | None = Field(default=None, description="CPU in cores or thousandths of a core: 2, 500m.")
+    cpu: Cpu | None = Field(default=None, description="CPU in cores or thousandths of a core: 2, 0.5, 500m.")
     memory: Size | None = Field(
         default=None, description="Memory of the program, including a Java heap and the page cache of its files."
     )

@@ -9,8 +9,8 @@ from tierbench.kinds.registry import Reasons
 
 REASONS: Final = Reasons(
     failures={
-        "BrokerUnreachable": "No first message arrived within `readySeconds`. Check the address, the port and network "
-        "policies.",
+        "BrokerUnreachable": "No first message arrived within `timeouts.firstMessageSeconds`. Check the address, the "
+        "port and network policies.",
         "CertificateExpired": "The broker's certificate is not valid now. Renew it, and check the clock of the node.",
         "CertificateUnknown": "Another CA signed the broker's certificate, or it has another name. Fix `ca.crt`.",
         "CredentialsRefused": "The broker refuses the user or the password. Fix the Secret.",

@@ -25,8 +25,8 @@ REASONS: Final = Reasons(
         "NotFound": "The server does not have the file. Read the log of the preparation.",
         "RequestRefused": "The server refuses the request. The message has the HTTP status.",
         "TLSFailed": "The TLS handshake with the server failed. The message has the error: read the server's log.",
-        "UserNotNamed": "`storage.hostPath` needs a user id, and `workloads.runAsUser` is null. Choose another `storage`, "
-        "or set the value of the chart.",
+        "UserNotNamed": "`storage.hostPath` needs a user id, and `workloads.runAsUser` is null. Choose another "
+        "`storage`, or set the value of the chart.",
         "WrongLength": "The file on the server has another size. Check that nothing changes files in `storage`.",
     },
     invalid={
