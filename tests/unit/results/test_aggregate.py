@@ -212,9 +212,9 @@ def test_the_most_trials_stay_within_56_kib() -> None:
         memoryAvailableBytes=5 * 10**9, computer=COMPUTER,
     )  # fmt: skip
     transfer = {
-        "bytes": 5 * 10**9, "downloads": 4, "retries": 12, "retryCauses": {"Stalled": 12}, "lookupNanoseconds": 1_234_567,
-        "connectNanoseconds": 1_234_567, "tlsNanoseconds": 1_234_567, "firstByteNanoseconds": 1_234_567,
-        "longestStallNanoseconds": 1_234_567_890,
+        "bytes": 5 * 10**9, "downloads": 4, "retries": 12, "retryCauses": {"Stalled": 12},
+        "lookupNanoseconds": 1_234_567, "connectNanoseconds": 1_234_567, "tlsNanoseconds": 1_234_567,
+        "firstByteNanoseconds": 1_234_567, "longestStallNanoseconds": 1_234_567_890,
     }  # fmt: skip
     more: dict[str, Any] = {"server": full, "client": client(10**9, 16_000, **COMPUTER)}
     lines = [line(number, transfer=transfer, nanoseconds=10**10 + number, **more) for number in range(1, 31)]

@@ -44,8 +44,8 @@ class RankedAlternative(Model):
     name: Alternative = Field(description="The alternative: a node class, or the chosen settings in words.")
     verdict: Verdict = Field(
         description="Best: shown to be better than every other, by at least the smallest margin. Equal: shown to "
-        "differ by less. Inconclusive: inconclusive. Worse: another one is shown to be better. Infeasible: does not meet a "
-        "constraint. NoData: cannot be compared."
+        "differ by less. Inconclusive: neither is shown. Worse: another one is shown to be better. Infeasible: does "
+        "not meet a constraint. NoData: cannot be compared."
     )
     reason: Reason = Field(description="Reason for the verdict, as one CamelCase word.")
     message: str = Field(max_length=512, description="Details for a person.")
@@ -154,7 +154,7 @@ class EffectAt(Model):
     verdict: EffectVerdict = Field(
         description="Verdict on `toLevel` compared with `fromLevel`. Better, Worse: the interval excludes 1, and the "
         "difference is at least the smallest margin. Ahead, Behind: the interval excludes 1, and the difference may be "
-        "smaller. Equal: the interval is within the margin. Inconclusive: inconclusive."
+        "smaller. Equal: the interval is within the margin. Inconclusive: none of these."
     )
     ratio_parts_per_million: int = Field(description="The value of `toLevel` divided by that of `fromLevel`.")
     low_parts_per_million: int = Field(description="Lower end of the 95% confidence interval of the ratio.")
@@ -194,7 +194,7 @@ class KneeAt(Model):
     knee: Alternative = Field(description="The first level that no later one is shown to be better than.")
     course: KneeCourse = Field(
         description="How the rate changes beyond the knee. Grows: the knee is the last measured level. Falls: a later "
-        "level is worse. Level: no later level is better by the smallest margin. Inconclusive: inconclusive."
+        "level is worse. Level: no later level is better by the smallest margin. Inconclusive: none is shown."
     )
 
 

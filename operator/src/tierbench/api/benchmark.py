@@ -73,7 +73,8 @@ def refine_rule(sizes: str) -> Rule:
     """Returns the rule that a spec with runPolicy.refine has at least two of `sizes` and two server classes."""
     return Rule(
         "!has(self.runPolicy) || !has(self.runPolicy.refine)"
-        f" || has(self.{sizes}) && size(self.{sizes}) > 1 && has(self.servers) && size(self.servers.nodeClassNames) > 1",
+        f" || has(self.{sizes}) && size(self.{sizes}) > 1"
+        " && has(self.servers) && size(self.servers.nodeClassNames) > 1",
         f"runPolicy.refine measures between sizes where another server class takes the lead: name at least two {sizes} "
         "and two servers.nodeClassNames",
     )

@@ -121,6 +121,7 @@ class BenchmarkRecord(Resource):
     KIND: ClassVar[Kind] = Kind(
         kind="BenchmarkRecord",
         short_names=("tbrec",),
+        categories=("records",),
         columns=(
             Column("Benchmark", ".spec.benchmark.name"),
             Column("Run", ".spec.run", "integer"),

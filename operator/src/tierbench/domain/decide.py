@@ -200,8 +200,8 @@ def _history_events(run: Run) -> tuple[Event, ...]:
     if outdated_results(run, asked) == outdated_results(run, kept):
         return ()
     message = (
-        f"spec.runPolicy.historyLimit is {asked} runs, but limits.history allows {kept}, so the results of older runs are "
-        "deleted. Export results in time, or ask an administrator to raise limits.history in the chart."
+        f"spec.runPolicy.historyLimit is {asked} runs, but limits.history allows {kept}, so the results of older runs "
+        "are deleted. Export results in time, or ask an administrator to raise limits.history in the chart."
     )
     return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
 

@@ -215,7 +215,10 @@ def _assign(run: Run, name: str) -> NodeAssignment:
     node_class, nodes = run.observed.classes.get(name), run.observed.nodes.values()
     needed = run.spec.servers.nodes_per_class if name in run.spec.servers.node_class_names else 1
     if node_class is None:
-        message = f"NodeClass {name} does not exist. Create it, or correct the name: see `kubectl get nodeclasses.tierbench.io`."
+        message = (
+            f"NodeClass {name} does not exist. Create it, or correct the name: see "
+            "`kubectl get nodeclasses.tierbench.io`."
+        )
         return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
     chosen = _members(node_class, nodes)
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]

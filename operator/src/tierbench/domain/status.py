@@ -191,7 +191,8 @@ def assess(run: Run) -> Assessment:
 
 
 def verdicts_in_progress(run: Run) -> tuple[ConditionUpdate, ...]:
-    """Resets Passed, Regressed and ScheduleValid, so that no client that waits for them sees those of the previous run."""
+    """Resets Passed, Regressed and ScheduleValid, so that no client that waits for them sees those of the previous
+    run."""
     message = "The run is in progress."
     policy = run.spec.run_policy
     updates = [ConditionUpdate(reasons.REGRESSED, False, reasons.RUNNING, message)]

@@ -104,8 +104,8 @@ def test_the_levels_reach_the_engine() -> None:
         job(protocols=["UDP"], directions=["Bidirectional"], streams=[4], udp=udp, durationSeconds=7, warmupTrials=1)
     )
     expected = {
-        "protocol": "UDP", "direction": "Bidirectional", "streams": "4", "kilobits-per-second": "20000", "duration-seconds": "7",
-        "trials": "1:2,1:3", "warmup": "1", "ping-count": "10",
+        "protocol": "UDP", "direction": "Bidirectional", "streams": "4", "kilobits-per-second": "20000",
+        "duration-seconds": "7", "trials": "1:2,1:3", "warmup": "1", "ping-count": "10",
     }  # fmt: skip
     assert {name: given[name] for name in expected} == expected
     assert "kilobits-per-second" not in arguments(job())

@@ -121,8 +121,8 @@ class FileTransferSpec(ServiceSpec):
     )
     cache_state: tuple[CacheState, ...] = factor(
         (CacheState.UNCHANGED,),
-        "Page cache of the served file before each trial (a factor): Unchanged (unchanged), Warm (the file "
-        "was read) or Cold (the file was dropped).",
+        "Page cache of the served file before each trial (a factor): Unchanged, Warm (the file was "
+        "read) or Cold (the file was dropped).",
         most=3,
     )
     tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connection (a factor).", most=3)
