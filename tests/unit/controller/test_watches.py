@@ -75,3 +75,27 @@ async def test_deleted_result_adds_queued_benchmarks_when_storage_was_full(full:
     assert (context.storage_full, event.is_set()) == (False, full)
     stored = context.metrics.registry.get_sample_value("tierbench_stored_bytes")
     assert stored == context.results.stored_bytes == 1000
+
+
+def run_of(number: int, *, ended: bool) -> Raw:
+    run = {"number": number, "startTime": "2026-11-21T00:00:00Z"}
+    return {"run": run | ({"completionTime": "2026-11-21T01:00:00Z"} if ended else {})}
+
+
+async def test_advices_are_due_when_a_run_ends_and_not_after_each_case() -> None:
+    """Thousands of advices were answered again for each case of a run."""
+    context, added = context_of(ApiServer()), list[str | None]()
+    advisor = Advisor(context)
+    advisor.add_all = added.append  # type: ignore[method-assign]
+    results = next(each for each in reflected(context, advisor) if each.resource == RESULTS)
+    benchmarks = next(each for each in handled(context, advisor) if each.resource == RESOURCE)
+    files = item("files")
+    benchmarks.handler({**files, "status": run_of(1, ended=False)}, deleted=False)
+    results.handler(raw_result("one", "files", 1), deleted=False)
+    assert added == []
+    benchmarks.handler({**files, "status": run_of(1, ended=True)}, deleted=False)
+    assert added == ["a"]
+    results.handler(raw_result("two", "files", 1), deleted=False)
+    assert added == ["a", "a"], "the watch of results may be late"
+    results.handler(item("one"), deleted=True)
+    assert added == ["a", "a", "a"]

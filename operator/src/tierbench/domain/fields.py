@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
-from tierbench.api.result import RESULTS
 from tierbench.domain.servers import known_apis
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, ResourceType
@@ -77,7 +76,7 @@ _ADVICE: Final = {**_HEAD, "metadata": _METADATA, "status": _values("observedGen
 def fields() -> Mapping[ResourceType, Fields]:
     """Returns the fields that are kept, by type."""
     labels = _values(*CHILD_LABELS, *(api.pod_label for api in known_apis()))
-    own = (NODE_CLASSES, RESULTS, *(model.KIND.resource for model in BENCHMARKS.values()))
+    own = (NODE_CLASSES, *(model.KIND.resource for model in BENCHMARKS.values()))
     return {
         PODS: {**_POD, "metadata": {**_METADATA, "labels": labels}},
         JOBS: _JOB,
