@@ -12,6 +12,7 @@ from tests.api.server import ApiServer
 from tests.unit.apiserver import server as in_memory
 from tests.unit.apiserver.client import InProcessKube
 from tierbench.api.node_class import NODE_CLASSES, NodeClass
+from tierbench.kube import pages as page_limits
 from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import CONFIG_MAPS
 
@@ -122,11 +123,15 @@ async def test_status_is_written_only_by_its_subresource(kube: Kube, name: str) 
     assert (replaced["status"]["nodes"], replaced["metadata"]["generation"]) == (2, 2)
 
 
-async def test_pages_are_of_one_version_and_a_watch_continues_from_it(kube: Kube, name: str) -> None:
+async def test_pages_are_of_one_version_and_a_watch_continues_from_it(
+    kube: Kube, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for limit in ("_FIRST_OBJECTS", "_MOST_OBJECTS"):
+        monkeypatch.setattr(page_limits, limit, 2)
     labels = {"test": name}
     for letter in "abc":
         await create(kube, f"{name}-{letter}", labels=labels)
-    query = {"labelSelector": f"test={name}", "limit": "2"}
+    query = {"labelSelector": f"test={name}"}
     pages = [page async for page in kube.pages(CONFIG_MAPS, "default", query)]
     assert [len(page["items"]) for page in pages] == [2, 1]
     (version,) = {page["metadata"]["resourceVersion"] for page in pages}

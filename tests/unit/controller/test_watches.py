@@ -86,7 +86,7 @@ async def test_advices_are_due_when_a_run_ends_and_not_after_each_case() -> None
     """Thousands of advices were answered again for each case of a run."""
     context, added = context_of(ApiServer()), list[str | None]()
     advisor = Advisor(context)
-    advisor.add_all = added.append  # type: ignore[method-assign]
+    advisor.add_all = added.append  # type: ignore[assignment,method-assign]
     results = next(each for each in reflected(context, advisor) if each.resource == RESULTS)
     benchmarks = next(each for each in handled(context, advisor) if each.resource == RESOURCE)
     files = item("files")
