@@ -58,13 +58,3 @@ def test_two_releases_in_two_namespaces_share_the_nodes(site: Site, kubectl: Kub
         site.release.install()
         for space in (elsewhere, other.kubectl):
             space("delete", "namespace", space.namespace, "--wait=false")
-
-
-def test_nodes_are_released_when_a_benchmark_is_gone_without_its_cleanup(site: Site, kubectl: Kubectl) -> None:
-    """Its author removes the finalizer. The garbage collector deletes its pods, and the operator its Leases."""
-    first, second = Running(kubectl, "first"), Running(kubectl, "second")
-    with site.holding_clients(first, file_transfer(first.name, fileSizes=["64Mi"], repetitions=5)):
-        kubectl("delete", "tbf", first.name, "--wait=false")
-        kubectl("patch", "tbf", first.name, "--type=merge", "-p", '{"metadata": {"finalizers": null}}')
-    kubectl.apply(file_transfer(second.name, fileSizes=["1Mi"], repetitions=1))
-    second.wait_for_phase("Complete")
