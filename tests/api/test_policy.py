@@ -177,3 +177,17 @@ def test_the_policy_bounds_the_metadata_of_all_kinds_that_tenants_write(server: 
     for path, body in paths:
         with pytest.raises(RefusedError, match="there are 40 labels"):
             server.request("POST", f"{path}?dryRun=All", {**body, "metadata": {"name": "many", **labels(40)}})
+
+
+def test_a_changed_spec_is_checked_again(server: ApiServer) -> None:
+    """So no author sends a Secret that they may not read to an address of their own.
+
+    A change of the run policy is not checked.
+    """
+    headers = {**AUTHOR, "Content-Type": "application/merge-patch+json"}
+    path = f"{BENCHMARKS_PATH}/brokerbenchmarks/{OLDER}?dryRun=All"
+    server.request("PATCH", path, {"spec": {"runPolicy": {"suspend": True}}}, headers)
+    with pytest.raises(RefusedError, match="the external address"):
+        server.request("PATCH", path, {"spec": {"repetitions": 3}}, headers)
+    allowed = _brokers({"address": "broker.example.com:8883", "secretRef": {"name": "own"}})
+    server.request("PATCH", path, {"spec": {"brokers": allowed["spec.brokers"], "tls": ["TLSv1.2"]}}, headers)

@@ -22,10 +22,10 @@
 - apiGroups: [tierbench.io]
   resources: [filetransferbenchmarks/status, brokerbenchmarks/status, networkbenchmarks/status]
   verbs: [patch]
-# Keeps results, within the history.
+# Keeps results, within the history, and labels those of superseded runs.
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults]
-  verbs: [list, watch, create, delete]
+  verbs: [list, watch, create, patch, delete]
 # Writes what was measured.
 - apiGroups: [tierbench.io]
   resources: [benchmarkresults/status, benchmarkrecords/status]

@@ -13,6 +13,7 @@ Raw = dict[str, Any]
 
 def benchmark(phase: str, ended: int = 0, total: int = 2, **status: Any) -> Raw:
     run = {"number": 1, "startTime": "2026-05-04T09:00:00Z"}
+    known = {} if phase == "Pending" else {"observedGeneration": 1}
     return {
         "apiVersion": "tierbench.io/v1alpha1",
         "kind": "FileTransferBenchmark",
@@ -22,7 +23,7 @@ def benchmark(phase: str, ended: int = 0, total: int = 2, **status: Any) -> Raw:
             "clients": {"nodeClassNames": ["user"]},
             "fileSizes": ["1M"],
         },
-        "status": {"phase": phase, "run": run, "cases": {"total": total, "finished": ended}, **status},
+        "status": {**known, "phase": phase, "run": run, "cases": {"total": total, "finished": ended}, **status},
     }
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.report.published import TABLE, measured
+from tierbench.api.result import LABEL_SUPERSEDED
 from tierbench.cli.main import main
 
 Capture = pytest.CaptureFixture[str]
@@ -136,3 +137,37 @@ def test_tolerance_must_be_a_percentage(capsys: Capture) -> None:
         main(["compare", "a", "b", "--tolerance", "-5"])
     assert ended.value.code == 2
     assert "--help`" in stderr_line(capsys)
+
+
+def test_runs_of_different_specs_are_compared_where_they_are_equal(tmp_path: Path, capsys: Capture) -> None:
+    times = [(1 + step / 1000, 0) for step in range(10)]
+    sizes = {1: ("1Mi", "2Mi"), 2: ("1Mi", "4Mi", "8Mi")}
+    results = [
+        measured("cloud", size, times, case, run, name="files")
+        for run, every in sizes.items()
+        for case, size in enumerate(every, start=1)
+    ]
+    path = write(tmp_path / "results.json", results)
+    assert main(["compare", "files@1", "files@2", "--from", path]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "inconclusive in 1." in text
+    assert "no case of the same levels and settings: 1 of files@1, 2 of files@2." in text
+
+
+def test_runs_without_a_common_case_say_in_what_they_differ(tmp_path: Path, capsys: Capture) -> None:
+    results = [
+        measured("cloud", "1Mi", [(1.0, 0)] * 3, run=run, name="files", settings={"attempts": attempts})
+        for run, attempts in ((1, "20"), (2, "3"))
+    ]
+    assert main(["compare", "files@1", "files@2", "--from", write(tmp_path / "results.json", results)]) == 2
+    assert "no case in common (attempts is 20 in files@1, and 3 in files@2)" in stderr_line(capsys)
+
+
+def test_the_newest_run_that_was_not_superseded_is_compared(history: str, tmp_path: Path, capsys: Capture) -> None:
+    partial = measured("cloud", "1Mi", [(9.0, 0)], run=4, name="files")
+    labels = {**partial.metadata.labels, LABEL_SUPERSEDED: "true"}
+    marked = partial.model_copy(update={"metadata": partial.metadata.model_copy(update={"labels": labels})})
+    path = write(tmp_path / "newer.json", [marked])
+    for name, is_there in (("files", False), ("files@4", True)):
+        assert main(["compare", "files@3", name, "--from", history, "--from", path]) == 0
+        assert ("9.00 s" in capsys.readouterr().out) == is_there

@@ -48,6 +48,16 @@ def test_requested_rerun_continues_a_complete_benchmark() -> None:
     assert Progress(FileTransferBenchmark.model_validate(raw)).exit_code == 0
 
 
+def test_changed_spec_continues_a_complete_benchmark() -> None:
+    before = progress("Complete")
+    raw = benchmark("Complete")
+    raw["metadata"]["generation"] = 2
+    assert apply_event(before, changed(raw)).exit_code is None
+    raw = benchmark("Running", run={"number": 2, "startTime": "2026-05-04T09:00:00Z"}, observedGeneration=2)
+    raw["metadata"]["generation"] = 2
+    assert "run 2 started" in list(changes(before, apply_event(before, changed(raw))))
+
+
 def test_deletion_ends_the_watch() -> None:
     before = progress("Running")
     assert apply_event(before, changed(benchmark("Running"), deleted=True)).exit_code == 2

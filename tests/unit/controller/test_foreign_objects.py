@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, foreign, labels
 from tests.unit.domain.world import trial_line
-from tierbench.api.result import RESULTS
+from tierbench.api.result import LABEL_SUPERSEDED, RESULTS
 from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.domain.decision import DeleteJob, DeleteServer
 from tierbench.kube.client import ConflictError
@@ -97,7 +97,7 @@ async def test_recreated_benchmark_does_not_adopt_orphaned_results(demo: Demo) -
     assert demo.stored(RESULTS, "ft-demo-r3-c001")["status"] == {"phase": "Complete"}
 
 
-async def test_result_of_another_case_with_the_needed_name_is_replaced(demo: Demo) -> None:
+async def test_result_of_another_case_with_the_needed_name_is_kept_and_another_run_begins(demo: Demo) -> None:
     reference = {"kind": OWNER.kind, "name": OWNER.name, "uid": OWNER.uid, "controller": True}
     spec = {
         "benchmark": {"kind": OWNER.kind, "name": OWNER.name},
@@ -110,9 +110,13 @@ async def test_result_of_another_case_with_the_needed_name_is_replaced(demo: Dem
     }
     metadata = {"name": RESULT, "labels": OWNER.selector, "ownerReferences": [reference]}
     demo.api.put(RESULTS, {"metadata": metadata, "spec": spec, "status": {"phase": "Complete"}})
-    await demo.until_server()
-    assert demo.api.path(RESULTS, RESULT) in demo.api.deleted
-    assert demo.messages("ForeignObject")
+    await demo.until(lambda: "ft-demo-r2-s1" in demo.api.names("pods"))
+    kept = demo.stored(RESULTS, RESULT)
+    assert (kept["spec"]["levels"], kept["metadata"]["labels"][LABEL_SUPERSEDED]) == (spec["levels"], "true")
+    assert demo.messages("Superseded") == [
+        f"BenchmarkResults {RESULT} are of other cases than the spec has under these names: run 1 ends, and run 2 "
+        "measures the current spec."
+    ]
 
 
 async def test_object_that_was_recreated_since_the_last_list_is_not_deleted(demo: Demo) -> None:

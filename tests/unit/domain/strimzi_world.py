@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.domain.world import World, broker_benchmark
 from tierbench.domain.decision import Action, Create, DeleteProviderObject, Observed, RemoveFinalizers
+from tierbench.domain.supersede import used_apis
 from tierbench.domain.views import PodView, ProviderObject, ProviderState
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names
@@ -43,8 +44,9 @@ class StrimziWorld(World):
 
     def observe(self) -> Observed:
         """Returns what a reconcile observes now."""
-        provided = replace(self.strimzi, objects=tuple(self.objects.values()))
-        return replace(super().observe(), provider_states={GROUP: provided})
+        provided, seen = replace(self.strimzi, objects=tuple(self.objects.values())), super().observe()
+        groups = {api.group for api in used_apis(self.benchmark, seen.workload)}
+        return replace(seen, provider_states={GROUP: provided} if GROUP in groups else {})
 
     def step(self) -> None:
         """Strimzi takes one step after the rest of the cluster."""

@@ -23,6 +23,7 @@ from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_one
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
+from tierbench.api.result import ResultPhase
 from tierbench.domain.decide import decide
 from tierbench.domain.decision import (
     AcquireLeases,
@@ -266,3 +267,58 @@ def test_a_run_suspended_at_any_write_leaves_nothing_and_completes_later(kind: s
     world.run()
     assert_complete(subject, world)
     assert_networks_known(world)
+
+
+def edits_of(subject: Subject) -> list[dict[str, Any]]:
+    """The spec of a subject in another order, two other specs, and the first one again."""
+    levels: dict[str, Any] = {"fileSizes": ["4Mi"]} if subject.kind == FILES else {"payload": {"sizes": ["4Ki"]}}
+    return [
+        {"servers": {"nodeClassNames": ["jetson", "cloud"]}},
+        {"repetitions": subject.repetitions % 4 + 1},
+        {"servers": {"nodeClassNames": ["jetson"]}, **levels},
+        subject.world().benchmark.spec.to_json(),
+    ]
+
+
+def run_edited(world: World, data: st.DataObject, edits: list[dict[str, Any]]) -> None:
+    """Changes the spec at any writes of operators that are killed, then runs to the end."""
+    for _ in range(data.draw(st.integers(1, 3))):
+        for _ in range(data.draw(st.integers(0, 60))):
+            if world.due and world.reconcile(killed(data)).requeue_after > 0:
+                world.step()
+        world.edit(**data.draw(st.sampled_from(edits)))
+    run_killed(world, data)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.3)
+@given(st.data())
+def test_another_order_of_the_spec_at_any_write_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
+    subject = data.draw(subjects(kind))
+    world = subject.world()
+    run_edited(world, data, edits_of(subject)[:1])
+    assert_complete(subject, world)
+    assert len(world.printed) == subject.lines, "a trial was run twice"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@examples(0.3)
+@given(st.data())
+def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: str, data: st.DataObject) -> None:
+    subject = data.draw(subjects(kind))
+    world, plain = subject.world(), subject.world()
+    run_edited(world, data, edits_of(subject))
+    plain.edit(**world.benchmark.spec.to_json())
+    plain.run()
+    status = world.benchmark.status
+    assert status.phase is Phase.COMPLETE
+    assert status.run is not None
+    last = {name: result for name, result in world.results.items() if result.spec.run == status.run.number}
+    assert measured_trials(replace(world, results=last)) == [
+        (name.replace("-r1-", f"-r{status.run.number}-"), trial) for name, trial in measured_trials(plain)
+    ]
+    assert not any(result.superseded for result in last.values())
+    earlier = [result for result in world.results.values() if result.spec.run != status.run.number]
+    assert all(result.status.phase is not ResultPhase.RUNNING for result in earlier)
+    assert all(result.superseded or not result.status.missing for result in earlier)
+    assert_clean(world)

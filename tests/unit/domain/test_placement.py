@@ -77,7 +77,7 @@ def test_brokers_have_images_of_their_own() -> None:
     found = World(broker_benchmark(brokers=brokers, servers=ONE_CLASS, payload={"sizes": ["100"]}))
     found.run()
     images = [(level, service.name, service.image) for level, service in services(found) if service is not None]
-    assert images == [("1.6.9", "m", "mosquitto:1.6.9"), ("default", "m", "mosquitto:1"), (None, "k", "kafka:1")]
+    assert images == [(None, "k", "kafka:1"), ("default", "m", "mosquitto:1"), ("1.6.9", "m", "mosquitto:1.6.9")]
 
 
 def first(policy: Policy, **asked: tuple[str, ...]) -> str:

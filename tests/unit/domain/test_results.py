@@ -1,12 +1,13 @@
 """What is kept of results, and how they are accounted for."""
 
+import json
 from typing import Any
 
 import pytest
 
 from tests.operator.recorded import recorded
 from tests.unit.domain.world import KIND, raw_benchmark, raw_result
-from tierbench.api.result import BenchmarkResult
+from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult
 from tierbench.domain.results import ResultStore, StoredRun, stored_bytes
 from tierbench.results.quantities import compared_quantities
 
@@ -105,3 +106,17 @@ def test_runs_without_a_benchmark_are_deletable_and_those_of_an_invalid_status_a
     assert not deletable(results)
     results.update_benchmark(raw_benchmark("b", 2), deleted=True)
     assert deletable(results) == [("b", 1)]
+
+
+def superseded(raw: dict[str, Any]) -> dict[str, Any]:
+    return {**raw, "metadata": {**raw["metadata"], "labels": {LABEL_SUPERSEDED: "true"}}}
+
+
+def test_a_superseded_run_is_not_the_newest_one_that_has_ended_and_can_be_deleted() -> None:
+    results = store(raw_result("r1", "b", 1), superseded(raw_result("r2", "b", 2)), raw_result("r3", "b", 3))
+    raw = raw_benchmark("b", 3, ended=False)
+    raw["status"]["run"]["previous"] = 1
+    results.update_benchmark(raw, deleted=False)
+    assert results.newest_ended_run((KIND, "a", "b")) == 1
+    assert [json.loads(one)["metadata"]["name"] for one in results.texts("a")] == ["r1"]
+    assert deletable(results) == [("b", 2)]

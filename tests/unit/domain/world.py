@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-from tierbench.api.benchmark import Benchmark
+from tierbench.api.benchmark import Benchmark, BenchmarkSpec
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.record import BenchmarkRecord
-from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult, ResultPhase
 from tierbench.domain.decide import decide, needs_reconcile
 from tierbench.domain.decision import (
     AcquireLeases,
@@ -30,6 +30,7 @@ from tierbench.domain.decision import (
     DeleteServer,
     Event,
     FailedRequest,
+    MarkSuperseded,
     Observed,
     PodLog,
     ReleaseLeases,
@@ -197,7 +198,14 @@ def _head(result: BenchmarkResult) -> ResultMetadata:
     name, status = result.metadata.name, result.status
     controller = (OWNER.uid, OWNER.kind, OWNER.name)
     return ResultMetadata(
-        name, f"uid-{name}", 1, result.spec.run, status.stored_bytes, controller, status.phase != "Running"
+        name,
+        f"uid-{name}",
+        1,
+        result.spec.run,
+        status.stored_bytes,
+        controller,
+        status.phase != "Running",
+        result.superseded,
     )
 
 
@@ -381,14 +389,17 @@ class World:
     def change_spec(self, **policy: Any) -> None:
         """Changes the run policy, as a user would."""
         spec = self.benchmark.spec
-        run_policy = spec.run_policy.model_copy(update=policy)
+        self._replace_spec(spec.model_copy(update={"run_policy": spec.run_policy.model_copy(update=policy)}))
+
+    def edit(self, **fields: Any) -> None:
+        """Changes fields of the spec, as a user would."""
+        body = {"metadata": METADATA, "spec": {**self.benchmark.spec.to_json(), **fields}}
+        self._replace_spec(type(self.benchmark).model_validate(body).spec)
+
+    def _replace_spec(self, spec: BenchmarkSpec) -> None:
         metadata = self.benchmark.metadata
-        self.benchmark = self.benchmark.model_copy(
-            update={
-                "spec": spec.model_copy(update={"run_policy": run_policy}),
-                "metadata": metadata.model_copy(update={"generation": metadata.generation + 1}),
-            }
-        )
+        update = {"spec": spec, "metadata": metadata.model_copy(update={"generation": metadata.generation + 1})}
+        self.benchmark = self.benchmark.model_copy(update=update)
 
     def _set_status(self, decision: Decision) -> None:
         self.benchmark = self.benchmark.model_copy(update={"status": decision.status})
@@ -428,7 +439,7 @@ class World:
             terminated=None,
         )
 
-    def _carry_out(self, action: Action) -> None:  # noqa: PLR0912 (one branch an action)
+    def _carry_out(self, action: Action) -> None:  # noqa: PLR0912, PLR0915 (one branch an action)
         match action:
             case AcquireLeases(nodes, until):
                 for name in nodes:
@@ -471,8 +482,14 @@ class World:
                 sealed = record is None or record.status.ended is not None
                 assert status.phase is ResultPhase.RUNNING or sealed, "a result was sealed before its record"
                 assert before is None or before.status.phase is ResultPhase.RUNNING, "a sealed result was written again"
-                raw = {"metadata": {"name": name}, "spec": spec.to_json(), "status": status.to_json()}
+                head = {"name": name} if before is None else before.metadata.to_json()
+                raw = {"metadata": head, "spec": spec.to_json(), "status": status.to_json()}
                 self.results[name] = BenchmarkResult.model_validate(raw)
+                self._join(name)
+            case MarkSuperseded(name):
+                result = self.results[name]
+                metadata = result.metadata.model_copy(update={"labels": {LABEL_SUPERSEDED: "true"}})
+                self.results[name] = result.model_copy(update={"metadata": metadata})
                 self._join(name)
             case DeleteResult(name):
                 self.results.pop(name, None)

@@ -13,7 +13,8 @@ from typing import Final
 from tierbench.advice.requirements import Levels, levels_of
 from tierbench.advice.tables import Cell, estimate, smaller_is_better, with_derived_quantities
 from tierbench.api.result import BenchmarkResult
-from tierbench.results.quantities import RETRIES, is_censored
+from tierbench.results.quantities import RETRIES, is_censored, levels_and_parameters
+from tierbench.results.units import humanize, in_sentence, join_words
 from tierbench.stats.distributions import CONFIDENCE
 from tierbench.stats.estimates import (
     Estimate,
@@ -28,10 +29,11 @@ from tierbench.stats.estimates import (
 )
 
 Place = tuple[str, str, Levels]
-"""The server class (empty where classes are compared), the client class and the levels."""
+"""The server class (empty where classes are compared), the client class, and the levels. For runs, also settings."""
 CLASS_SIGNIFICANCE: Final = 1 - CONFIDENCE
 RUN_SIGNIFICANCE: Final = 0.02
 """The significance level of a two-sided test. By chance, one case in 100 is called worse."""
+_UNSET: Final = {"": "not set"}
 _MIN_SHOWN_P: Final = 0.001
 
 
@@ -213,11 +215,52 @@ def _runs(cell: Cell) -> list[Cell]:
 def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool = False) -> dict[Place, Cell]:
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
-        spec = result.spec
-        server = "" if classes else spec.server.node_class
-        place = server, spec.client.node_class, levels_of(result)
+        place = ("", result.spec.client.node_class, levels_of(result)) if classes else place_of(result)
         found.setdefault(place, []).append(with_derived_quantities(result, [quantity]))
     return {place: Cell(tuple(group)) for place, group in found.items()}
+
+
+def place_of(result: BenchmarkResult) -> Place:
+    """Returns what results of two runs have in common that can be compared: classes, levels, and all settings."""
+    spec = result.spec
+    settings = {} if spec.service is None else spec.service.settings
+    trim = "" if spec.trim is None else f"{spec.trim.lowest} lowest, {spec.trim.highest} highest, {spec.trim.scope}"
+    measured_with = (*levels_of(result), *sorted(settings.items()), ("warmup", str(spec.warmup_trials)), ("trim", trim))
+    return spec.server.node_class, spec.client.node_class, measured_with
+
+
+def left_out(first: Iterable[BenchmarkResult], second: Iterable[BenchmarkResult]) -> tuple[int, int]:
+    """Returns how many cases of each side differ in some level or setting from all cases of the other side."""
+    ones, others = set(map(place_of, first)), set(map(place_of, second))
+    return len(ones - others), len(others - ones)
+
+
+def differences(
+    first: Iterable[BenchmarkResult], second: Iterable[BenchmarkResult], names: tuple[str, str]
+) -> tuple[str, ...]:
+    """Returns in what no result of the one side equals any of the other. `names` are those of the sides."""
+    ones, others = _values_of(first), _values_of(second)
+    found = ((name, ones.get(name, _UNSET), others.get(name, _UNSET)) for name in dict.fromkeys((*ones, *others)))
+    return tuple(
+        f"{in_sentence(humanize(name))} is {_listed(one)} in {names[0]}, and {_listed(other)} in {names[1]}"
+        for name, one, other in found
+        if one.keys().isdisjoint(other)
+    ) or ("no combination of their levels is the same",)
+
+
+def _values_of(results: Iterable[BenchmarkResult]) -> dict[str, dict[str, str]]:
+    """Returns what results were measured with: by its name, the text of each value by its one spelling."""
+    found: dict[str, dict[str, str]] = {}
+    for result in results:
+        server, client, measured_with = place_of(result)
+        texts = levels_and_parameters(result)
+        for name, value in (("serverClass", server), ("clientClass", client), *measured_with):
+            found.setdefault(name, {})[value] = texts.get(name, value) or "none"
+    return found
+
+
+def _listed(values: Mapping[str, str]) -> str:
+    return join_words([text for _, text in sorted(values.items(), key=lambda item: (len(item[0]), item))])
 
 
 def describe_p(p: float) -> str:

@@ -89,6 +89,8 @@ def _chosen(spec: PlacementAdviceSpec, result: BenchmarkResult) -> bool:
 
 
 def _finished(history: Sequence[RunResults]) -> Sequence[RunResults]:
+    """Returns the runs of a benchmark without those that are not complete, unless there is no other run."""
+    history = [run for run in history if not run.superseded] or history
     running = any(result.status.phase is ResultPhase.RUNNING for result in history[-1].results)
     return history[:-1] if running and len(history) > 1 else history
 

@@ -180,6 +180,11 @@ class RunResults(ResultSet):
     benchmark: BenchmarkReference
     number: int
 
+    @property
+    def superseded(self) -> bool:
+        """Whether the spec of the benchmark changed before the run had ended."""
+        return any(result.superseded for result in self.results)
+
 
 def _is_mixed(factor: str, levels: Sequence[str]) -> bool:
     numbers = sum(are_numbers(factor, (level,)) for level in levels)
@@ -214,9 +219,11 @@ def runs(results: Iterable[BenchmarkResult]) -> tuple[RunResults, ...]:
 
 
 def newest(all_runs: Iterable[RunResults]) -> tuple[RunResults, ...]:
-    """Returns the newest run of each benchmark."""
-    last = {(run.namespace, run.benchmark.kind, run.benchmark.name): run for run in all_runs}
-    return tuple(last.values())
+    """Returns the newest run of each benchmark. A superseded run is used only if there is no other one."""
+    last: dict[tuple[str, str, str], RunResults] = {}
+    for run in sorted(all_runs, key=lambda run: not run.superseded):
+        last[run.namespace, run.benchmark.kind, run.benchmark.name] = run
+    return tuple(run for _, run in sorted(last.items(), key=lambda item: item[0]))
 
 
 def is_named_by_level(factor: str) -> bool:

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from tierbench.api.canonical import in_order
 from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, Time, rules
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Resources
 from tierbench.api.run_policy import (
-    MAXIMUM_CASES,
     MAXIMUM_REFINED,
     TIME_ZONE_NEEDS_SCHEDULE,
     Order,
@@ -32,8 +32,6 @@ _UNDOTTED_NAME = Rule(
 )
 
 
-SERVER_NODES: Final = "(has(self.servers) ? size(self.servers.nodeClassNames) * self.servers.nodesPerClass : 0)"
-"""The CEL expression for the number of nodes that host the service."""
 EMPTY_LIST: Final = "[]"
 
 
@@ -67,38 +65,6 @@ class PolicySubjectCel:
     plain_secrets: str = EMPTY_LIST
     secrets: str = EMPTY_LIST
     config_maps: str = EMPTY_LIST
-
-
-def refine_rule(sizes: str) -> Rule:
-    """Returns the rule that a spec with runPolicy.refine has at least two of `sizes` and two server classes."""
-    return Rule(
-        "!has(self.runPolicy) || !has(self.runPolicy.refine)"
-        f" || has(self.{sizes}) && size(self.{sizes}) > 1"
-        " && has(self.servers) && size(self.servers.nodeClassNames) > 1",
-        f"runPolicy.refine measures between sizes where another server class takes the lead: name at least two {sizes} "
-        "and two servers.nodeClassNames",
-    )
-
-
-def matrix_rule(cases: str) -> Rule:
-    """Returns the rule that a spec has at most MAXIMUM_CASES cases. `cases` is the CEL expression for their number."""
-    help_text = "remove levels, or make several benchmarks"
-    return Rule(
-        f"{cases} <= {MAXIMUM_CASES}",
-        f"the matrix has more than {MAXIMUM_CASES} cases: {help_text}",
-        f"'the matrix has %d cases, at most {MAXIMUM_CASES} are allowed: {help_text}'.format([{cases}])",
-    )
-
-
-def preflight_rule(clients: str) -> Rule:
-    """Returns the rule that the pairs of a preflight fit into the status.
-
-    `clients` is the CEL expression for the number of nodes that use each server.
-    """
-    return Rule(
-        f"!has(self.preflight) || {SERVER_NODES} * ({clients}) <= {MAXIMUM_PAIRS}",
-        f"preflight would measure between more than {MAXIMUM_PAIRS} pairs of nodes: remove it, or name fewer classes",
-    )
 
 
 class Colocation(StrEnum):
@@ -247,6 +213,32 @@ class RunStatus(OpenModel):
         max_length=MAXIMUM_REFINED // 2,
         description="The levels that runPolicy.refine added. Their cases have the numbers after those of the spec.",
     )
+    spec_hash: str | None = Field(
+        default=None,
+        max_length=63,
+        description="Hash of the spec that the run measures: of all of it but runPolicy.",
+    )
+    observed_generation: int | None = Field(
+        default=None, description="The newest metadata.generation with the spec that the run measures."
+    )
+    superseded: bool | None = Field(
+        default=None,
+        description="True if the spec changed before the run had ended. What was measured is kept, and the next run "
+        "measures the new spec.",
+    )
+    previous: int | None = Field(
+        default=None,
+        ge=0,
+        description="Number of the newest earlier run that was not superseded, if it is not the run before. 0 if there "
+        "is none.",
+    )
+
+    @property
+    def newest_ended(self) -> int:
+        """The number of the newest run that has ended and was not superseded; 0 if there is none."""
+        if self.completion_time is not None and not self.superseded:
+            return self.number
+        return self.number - 1 if self.previous is None else self.previous
 
 
 class CurrentCase(Model):
@@ -326,7 +318,8 @@ class BenchmarkSpec(Model):
     run_policy: RunPolicy = Field(
         default=RunPolicy(),
         json_schema_extra=rules(TIME_ZONE_NEEDS_SCHEDULE),
-        description="Schedule, retention and pass criteria. This is the only part of the spec that you can change.",
+        description="Schedule, retention and pass criteria. A change of any other field of the spec ends the run in "
+        "progress, and a new run measures the new spec.",
     )
 
     @property
@@ -377,3 +370,8 @@ class Benchmark(Resource):
 
     spec: BenchmarkSpec
     status: BenchmarkStatus = BenchmarkStatus()
+
+    @field_validator("spec")
+    @classmethod
+    def _in_order(cls, spec: BenchmarkSpec) -> BenchmarkSpec:
+        return in_order(spec)

@@ -149,12 +149,6 @@ def factor(default: Any, description: str, *, most: int, rule: Rule | None = Non
     return Field(default, min_length=1, max_length=most, json_schema_extra=schema, description=description)
 
 
-IMMUTABLE: Final = Rule(
-    "self == oldSelf",
-    "cannot be changed once created (only spec.runPolicy can): delete the object and create it with the new value",
-)
-
-
 class Metadata(Model):
     """The fields of metadata.k8s.io/v1 ObjectMeta that tierbench reads."""
 

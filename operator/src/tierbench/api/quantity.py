@@ -51,11 +51,11 @@ def parse_size(text: str | int) -> int:
 
 
 def distinct(sizes: tuple[str, ...]) -> tuple[str, ...]:
-    """Returns the sizes without those that equal an earlier one, such as 1024 after 1Ki."""
-    first: dict[int, str] = {}
+    """Returns the shortest notation of each size: 1Ki of 1024 and 1Ki."""
+    shortest: dict[int, str] = {}
     for size in sizes:
-        first.setdefault(parse_size(size), size)
-    return tuple(first.values())
+        shortest[parse_size(size)] = min(size, shortest.get(parse_size(size), size), key=lambda text: (len(text), text))
+    return tuple(shortest.values())
 
 
 def format_size(size: int) -> str:

@@ -76,9 +76,9 @@ def permissions() -> tuple[Permission, ...]:
         Permission(
             GROUP,
             (_RESULTS,),
-            (*_FOLLOW, "create", "delete"),
+            (*_FOLLOW, "create", "patch", "delete"),
             Scope.NAMESPACED,
-            "Keeps results, within the history.",
+            "Keeps results, within the history, and labels those of superseded runs.",
         ),
         Permission(GROUP, _status(_RESULTS, _RECORDS), ("patch",), Scope.NAMESPACED, "Writes what was measured."),
         Permission(

@@ -13,6 +13,9 @@ from tierbench.api.run_policy import Trim
 
 Level = Annotated[str, Field(max_length=63)]
 
+LABEL_SUPERSEDED: Final = "tierbench.io/superseded"
+"""The label of the results of a run whose spec changed before the run had ended."""
+
 
 class NodeFacts(Model):
     """A node as it was when the run started."""
@@ -67,8 +70,8 @@ class ResultSpec(Model):
     run: int = Field(ge=1, description="Number of the run.")
     case: int = Field(
         ge=1,
-        description="Number of the case, the same in every run. The cases of refinements have the numbers after those "
-        "of the spec.",
+        description="Number of the case in its run, the same in every run of the same spec. The cases of refinements "
+        "have the numbers after those of the spec.",
     )
     levels: dict[str, Level] = Field(
         json_schema_extra={"maxProperties": 24}, description="The level of each factor, by the factor's name."
@@ -338,6 +341,11 @@ class BenchmarkResult(Resource):
         reference = RecordSpec(benchmark=self.spec.benchmark, run=self.spec.run, case=self.spec.case)
         record = BenchmarkRecord(metadata=self.metadata, spec=reference, status=status)
         return self.model_copy(update={"record": record})
+
+    @property
+    def superseded(self) -> bool:
+        """Whether the spec of the benchmark changed before the run had ended."""
+        return self.metadata.labels.get(LABEL_SUPERSEDED) == "true"
 
     @property
     def recorded(self) -> RecordStatus:

@@ -39,8 +39,8 @@ class Order(Model):
 
     type: OrderType = Field(
         default=OrderType.SEQUENTIAL,
-        description="Sequential: as the spec lists them. Random: levels are shuffled, and so are servers that cannot "
-        "be up at the same time.",
+        description="Sequential: in the order of the case numbers, in which sizes and numbers ascend. Random: levels "
+        "are shuffled, and so are servers that cannot be up at the same time.",
     )
     seed: int = Field(
         default=0,
@@ -188,7 +188,7 @@ class Constraints(Model):
 
 
 class RunPolicy(Model):
-    """Schedule, retention and pass criteria. This is the only part of a spec that can change."""
+    """Schedule, retention and pass criteria. Its changes do not affect what a run measures."""
 
     suspend: bool = Field(
         default=False,

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from tierbench.api.benchmark import Benchmark
-from tierbench.api.model import GROUP, IMMUTABLE, VERSION, Resource, Rule
+from tierbench.api.model import GROUP, VERSION, Resource, Rule
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.record import BenchmarkRecord
@@ -20,8 +19,8 @@ _INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 _LIST_TYPE: Final = "x-kubernetes-list-type"
 _ATOMIC: Final = {"x-kubernetes-map-type": "atomic"}
 _INT32_MAXIMUM: Final = 2**31 - 1
+_OBSERVED_GENERATION: Final = "observedGeneration"
 _OPEN: Final = ("additionalProperties", True)  # models keep unknown fields, a CRD does not
-_MUTABLE: Final = "runPolicy"
 
 
 def resource_types() -> tuple[type[Resource], ...]:
@@ -90,15 +89,16 @@ def without_null(value: Any) -> Any:
 def object_schema(model: type[Resource]) -> Schema:
     """Returns the structural schema of an object.
 
-    A status has no defaults: a field that is absent is not known.
+    A status has no defaults: a field that is absent is not known. Only a new object has a generation that was observed,
+    0, from which tools see that no status has been written for it.
     """
     generated = model.model_json_schema(by_alias=True)
     properties = inline_references(simplify(generated), simplify(generated)["$defs"])["properties"]
     spec, status = _structural(properties["spec"]), _without_defaults(_structural(properties["status"]))
-    if issubclass(model, Benchmark):
-        spec = _frozen(spec)
     if model.ATOMIC:
         spec, status = _without_defaults(spec) | _ATOMIC, status | _ATOMIC
+    if _OBSERVED_GENERATION in status["properties"]:
+        status["default"] = {_OBSERVED_GENERATION: 0}
     schema = {
         "type": "object",
         "description": model.KIND.description,
@@ -147,21 +147,3 @@ def _with_rules(schema: Schema, *rules: Rule) -> Schema:
     if not rules:
         return schema
     return schema | {_VALIDATIONS: [*schema.get(_VALIDATIONS, ()), *(rule.to_json() for rule in rules)]}
-
-
-def _frozen(spec: Schema) -> Schema:
-    """Returns the schema of a spec in which only the run policy can change.
-
-    A rule on a field applies only while the field is present. So optional fields also need a rule on their parent.
-    """
-    properties = {
-        name: schema if name == _MUTABLE else _with_rules(schema, IMMUTABLE)
-        for name, schema in spec["properties"].items()
-    }
-    optional = [
-        name
-        for name, schema in properties.items()
-        if name != _MUTABLE and name not in spec["required"] and "default" not in schema
-    ]
-    kept = (Rule(f"has(self.{name}) == has(oldSelf.{name})", f"{name} {IMMUTABLE.message}") for name in optional)
-    return _with_rules(spec | {"properties": properties}, *kept)

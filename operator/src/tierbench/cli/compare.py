@@ -9,7 +9,14 @@ from rich import box
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.advice.comparison import Change, compare_classes, compare_runs, describe_p
+from tierbench.advice.comparison import (
+    Change,
+    compare_classes,
+    compare_runs,
+    describe_p,
+    differences,
+    left_out,
+)
 from tierbench.advice.selection import Choice, quantity_of
 from tierbench.advice.tables import RunResults, newest, runs
 from tierbench.api.placement_advice import Dimension
@@ -70,14 +77,19 @@ def compare(options: argparse.Namespace) -> ExitCode:
         raise UserError(f"{join_words(kinds)} measure different quantities: compare benchmarks of one kind")
     there = {name for result in (*first, *second) for name in result.status.statistics}
     quantity = quantity_of(OBJECTIVES[options.by], kinds[0], there)
-    if "=" in options.first or (_is_class(options.first, every) and _is_class(options.second, every)):
+    names = (options.first, options.second)
+    of_classes = "=" in options.first or all(_is_class(name, every) for name in names)
+    if of_classes:
         changes = compare_classes(first, second, quantity)
     else:
         changes = compare_runs(first, second, quantity, _earlier(first, second, every))
     if not changes:
-        raise UserError(f"{options.first} and {options.second} have no case in common: see `kubectl tierbench results`")
+        why = "" if of_classes else f" ({'; '.join(differences(first, second, names))})"
+        raise UserError(f"{' and '.join(names)} have no case in common{why}: see `kubectl tierbench results`")
     if options.output == "table":
         _print(options.first, options.second, changes, options.tolerance)
+        if not of_classes:
+            _print_left_out(names, left_out(first, second))
     else:
         write_output(data_as(options.output, _as_data(changes, options.tolerance)), Path("-"))
     return ExitCode.NO if any(change.worse(options.tolerance) for change in changes) else ExitCode.ANSWER
@@ -175,6 +187,15 @@ def _print(first: str, second: str, changes: Sequence[Change], tolerance: float)
         grid.add_row(*_row(change, varying, tolerance))
     heading = Text(f"{title(changes[0].quantity)}, B less A; {_basis(changes)}")
     console.show(heading, grid, Text(summary(second, changes, tolerance)))
+
+
+def _print_left_out(names: tuple[str, str], cases: tuple[int, int]) -> None:
+    """Prints how many cases of each run are not compared."""
+    if any(cases):
+        ones, others = (f"{number} of {name}" for number, name in zip(cases, names, strict=True))
+        console.show(
+            Text(f"Not compared, because the other has no case of the same levels and settings: {ones}, {others}.")
+        )
 
 
 def _basis(changes: Sequence[Change]) -> str:

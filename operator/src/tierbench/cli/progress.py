@@ -54,6 +54,8 @@ class Progress:
         if self.deleted:
             return ExitCode.UNUSABLE
         status, wanted = self.benchmark.status, self.benchmark.spec.run_policy.rerun
+        if status.observed_generation != self.benchmark.metadata.generation:
+            return None
         if status.run is not None and wanted is not None and wanted != status.run.rerun:
             return None
         if status.phase is Phase.COMPLETE and not self.broken:
@@ -128,6 +130,8 @@ def changes(before: Progress | None, after: Progress) -> Iterator[str]:
         yield f"watch failed: {after.watch_error}; retrying"
     if before is not None and before.watch_error and not after.watch_error:
         yield "the API server answers again"
+    if before is not None and after.run > before.run > 0:
+        yield f"run {after.run} started"
     known = {result.metadata.name for result in before.ended} if before is not None else set()
     yield from (result_line(result) for result in after.ended if result.metadata.name not in known)
     if before is None or now_line(before) != now_line(after):

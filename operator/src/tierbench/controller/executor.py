@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Metadata, Model
 from tierbench.api.record import RECORDS, BenchmarkRecord
-from tierbench.api.result import RESULTS, BenchmarkResult
+from tierbench.api.result import LABEL_SUPERSEDED, RESULTS, BenchmarkResult
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.credentials import fill
 from tierbench.domain.decision import (
@@ -22,6 +22,7 @@ from tierbench.domain.decision import (
     DeleteProviderObject,
     DeleteResult,
     DeleteServer,
+    MarkSuperseded,
     ReleaseLeases,
     RemoveFinalizers,
     SaveRecord,
@@ -123,6 +124,8 @@ class Executor:
                 await self._delete(JOBS, "Job", name)
             case SaveResult():
                 await self._save_result(action)
+            case MarkSuperseded(name):
+                await self._label(name, {LABEL_SUPERSEDED: "true"})
             case SaveRecord():
                 await self._save_record(action)
             case DeleteResult(name):
@@ -178,6 +181,14 @@ class Executor:
         written = await self._kube.apply_status(RESULTS, namespace, status)
         self._objects.observe_write(RESULTS, written)
         self._versions[name] = written["metadata"]["resourceVersion"]
+
+    async def _label(self, name: str, labels: Mapping[str, str]) -> None:
+        """Adds labels to a result, if it exists."""
+        namespace, uid = self._owner.namespace, self._uids.get((_RESULT, name))
+        if uid is not None:
+            written = await self._kube.merge(RESULTS, namespace, name, {"metadata": {"uid": uid, "labels": labels}})
+            self._objects.observe_write(RESULTS, written)
+            self._versions[name] = written["metadata"]["resourceVersion"]
 
     async def _save_record(self, action: SaveRecord) -> None:
         """Writes a record, which the result of the same name owns. After an error it is read again."""

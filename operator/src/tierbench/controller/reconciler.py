@@ -24,7 +24,8 @@ from tierbench.controller.snapshot import (
 )
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
-from tierbench.domain.decide import cleanup, decide
+from tierbench.domain.cleanup import cleanup
+from tierbench.domain.decide import decide
 from tierbench.domain.decision import (
     Action,
     ClusterState,
@@ -38,7 +39,8 @@ from tierbench.domain.decision import (
     SaveResult,
 )
 from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.domain.servers import apis, known_apis
+from tierbench.domain.servers import known_apis
+from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.workload import MOST_INHERITED_LABELS, ROLE_CLIENT, Owner, labels_left_out
@@ -263,7 +265,7 @@ class BenchmarkReconciler:
         stored = context.results.of(self._key)
         await self._ref_manager.parse(one for one in stored if one.metadata.run >= run)
         earlier = await read_earlier(context, owner, run) if self._reads_earlier else None
-        owned = await collect_objects(context, owner, self._ref_manager, apis(workload.server_placements()))
+        owned = await collect_objects(context, owner, self._ref_manager, used_apis(benchmark, workload))
         broken = await read_records(context, owner, self._records, self._reads_records, owned.children.results)
         return Observed(
             **vars(owned.state),

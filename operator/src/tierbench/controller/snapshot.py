@@ -226,7 +226,7 @@ def parse_benchmark(context: Context, owner: Owner, raw: Raw) -> tuple[Benchmark
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        message = f"{where}: {first['msg']}. It {OTHER_VERSION} Or delete the benchmark and create it again."
+        message = f"{where}: {first['msg']}. It {OTHER_VERSION} Or correct the spec."
         raise InvalidBenchmarkError(message) from error
     return benchmark, workload_of(owner, benchmark.spec, context.settings.images, context.settings.policy)
 

@@ -4,7 +4,7 @@ Complete, Failed and Suspended are here, too: a run ends, its nodes are cleaned 
 scheduled.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -16,29 +16,26 @@ from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase, RunStatus
 from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
+from tierbench.domain.cleanup import cleanup
 from tierbench.domain.decision import (
-    Action,
-    ClusterState,
     Decision,
     DeleteBenchmark,
-    DeleteJob,
     DeleteResult,
     Event,
     Observed,
-    ReleaseLeases,
-    is_unreachable,
 )
+from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
 from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_many_cases
 from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
-from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases, teardown
+from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
 from tierbench.domain.status import ConditionUpdate, assess, build_status, set_conditions, verdicts_in_progress
+from tierbench.domain.supersede import has_to_end, is_outdated, new_run, supersede, with_observed_generation
 from tierbench.domain.views import Problem
 from tierbench.kube.meta import format_time, parse_time
 
 _LISTED: Final = 5
-_DEFINITIONS_MATCH: Final = "The CustomResourceDefinitions match the operator."
 _MAXIMUM_ANSWER: Final = 1024
 _SCHEDULE_SECONDS: Final = 300.0  # clocks may be set
 
@@ -53,10 +50,15 @@ def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, 
 def decide(observed: Observed, now: datetime) -> Decision:
     """Returns the next step of a benchmark. The operator calls it after every event of the benchmark and its objects,
     and at the latest after `requeue_after` of the last decision."""
-    return _with_matching_definitions(observed, _decide(observed, now), now)
+    decision = _decide(observed, now)
+    return replace(decision, status=with_health(observed.benchmark, decision.status, now))
 
 
 def _decide(observed: Observed, now: datetime) -> Decision:
+    observed = with_observed_generation(observed)
+    last = observed.benchmark.status.run
+    if last is not None and last.completion_time is None and has_to_end(observed, last):
+        return supersede(observed, last, "The spec has changed", now)
     status = _current_run(observed, now)
     if status is None:
         return _wait_for_next_run(observed, now)
@@ -64,7 +66,7 @@ def _decide(observed: Observed, now: datetime) -> Decision:
         return _suspend(observed, now)
     run = Run(observed, status, now)
     if run.mismatched_results:
-        return _delete_mismatched(run)
+        return supersede(observed, status, _mismatch(run), now)
     started = _abort_run(run) or _reject_run(run) or choose_nodes(run) or acquire_nodes(run)
     prepared = started or fail_unplaceable_cases(run) or end_remaining_cases(run) or preflight(run)
     return prepared or _measure_next(run) or refine(run) or _finish_run(run)
@@ -72,14 +74,23 @@ def _decide(observed: Observed, now: datetime) -> Decision:
 
 def _current_run(observed: Observed, now: datetime) -> RunStatus | None:
     """Returns the run in progress, a new one if it is due, or None."""
-    last, policy = observed.benchmark.status.run, observed.benchmark.spec.run_policy
+    benchmark = observed.benchmark
+    last = benchmark.status.run
     if last is None:
-        return RunStatus(number=observed.last_orphaned_run + 1, rerun=policy.rerun, start_time=format_time(now))
+        return new_run(benchmark, observed.last_orphaned_run + 1, now)
     if last.completion_time is None:
         return last
-    if (policy.rerun is not None and policy.rerun != last.rerun) or _is_schedule_due(observed.benchmark, now):
-        return RunStatus(number=last.number + 1, rerun=policy.rerun, start_time=format_time(now))
+    asked = benchmark.spec.run_policy.rerun not in {None, last.rerun}
+    if asked or last.superseded or is_outdated(benchmark) or _is_schedule_due(benchmark, now):
+        return new_run(benchmark, last.number + 1, now)
     return None
+
+
+def _mismatch(run: Run) -> str:
+    """Returns which results have the name of a result of this run, and belong to another case."""
+    names = run.mismatched_results
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return f"BenchmarkResults {', '.join(names[:_LISTED])}{more} are of other cases than the spec has under these names"
 
 
 def _measure_next(run: Run) -> Decision | None:
@@ -88,29 +99,6 @@ def _measure_next(run: Run) -> Decision | None:
     block = run.due_blocks[0]
     servers = ensure_servers(run, block)
     return servers if isinstance(servers, Decision) else measure_block(run, block, servers)
-
-
-def _with_matching_definitions(observed: Observed, decision: Decision, now: datetime) -> Decision:
-    """Sets DefinitionsDiffer to False if it was True: the operator decides only while definitions match."""
-    conditions = decision.status.conditions
-    if not any(item.type == reasons.DEFINITIONS_DIFFER and item.status == "True" for item in conditions):
-        return decision
-    update = ConditionUpdate(reasons.DEFINITIONS_DIFFER, False, reasons.DEFINITIONS_ALIKE, _DEFINITIONS_MATCH)
-    benchmark = observed.benchmark.model_copy(update={"status": decision.status})
-    status = decision.status.model_copy(update={"conditions": set_conditions(benchmark, [update], now)})
-    return replace(decision, status=status)
-
-
-def _delete_mismatched(run: Run) -> Decision:
-    """Deletes results that have the name of a result of this run, and belong to another case."""
-    names = run.mismatched_results
-    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-    message = (
-        f"Deleting BenchmarkResults {', '.join(names[:_LISTED])}{more}: they have names of this run, but belong to "
-        "other cases."
-    )
-    event = Event(reasons.FOREIGN_OBJECT, message, warning=True)
-    return Decision(run.observed.benchmark.status, tuple(map(DeleteResult, names)), (event,), requeue_after=0)
 
 
 def _finish_run(run: Run) -> Decision:
@@ -230,26 +218,6 @@ def _suspend(observed: Observed, now: datetime) -> Decision:
     if step is not None:
         return Decision(status, step.actions, requeue_after=step.requeue_after)
     return Decision(status, events=(Event(reasons.SUSPENDED, message),))
-
-
-@dataclass(frozen=True)
-class CleanupStep:
-    """The next actions of a cleanup, and after how many seconds to reconcile again."""
-
-    actions: tuple[Action, ...]
-    requeue_after: float
-
-
-def cleanup(state: ClusterState, now: datetime) -> CleanupStep | None:
-    """Deletes clients and servers, waits until they are gone, then releases the nodes. Returns None after that."""
-    jobs = (DeleteJob(job.name) for job in state.jobs if not job.deleting)
-    actions = (*jobs, *teardown(state, now))
-    if any(provider.objects for provider in state.provider_states.values()):
-        return CleanupStep(actions, 1)
-    if actions or state.jobs or any(not is_unreachable(state, pod) for pod in state.pods):
-        return CleanupStep(actions, 5)
-    held = tuple(node for node, lease in sorted(state.leases.items()) if lease.holder == state.holder)
-    return CleanupStep((ReleaseLeases(held),), 0) if held else None
 
 
 def _wait_for_next_run(observed: Observed, now: datetime) -> Decision:

@@ -173,6 +173,13 @@ class SaveResult:
 
 
 @dataclass(frozen=True)
+class MarkSuperseded:
+    """Labels a result as one of a run that was superseded."""
+
+    name: str
+
+
+@dataclass(frozen=True)
 class SaveRecord:
     """Creates the record of a case if it does not exist, and writes its status. Its result exists."""
 
@@ -203,6 +210,7 @@ Action = (
     | RemoveFinalizers
     | DeleteJob
     | SaveResult
+    | MarkSuperseded
     | SaveRecord
     | DeleteResult
     | DeleteBenchmark

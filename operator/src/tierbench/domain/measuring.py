@@ -245,7 +245,7 @@ def _finish_block(running: RunningBlock, stale: tuple[Action, ...] = ()) -> Deci
 
 def _fail_cases(running: RunningBlock, lost: Sequence[Measurement], problem: Problem) -> Decision:
     """Ends some cases early: as measured with a note if a case has a good trial, else as failed."""
-    end = early_end(running.run, problem, _engine(running.client))
+    end = early_end(running.run.now, problem, _engine(running.client))
     return _end_cases(running, [(one, end) for one in lost])
 
 

@@ -318,9 +318,16 @@ def kept_runs(run: Run) -> int:
 
 
 def outdated_results(run: Run, kept: int) -> tuple[str, ...]:
-    """Returns the names of the results to delete at the end of the run if `kept` runs and the baseline are kept."""
-    oldest_kept, baseline = run.status.number - kept + 1, run.spec.run_policy.baseline_run
-    known = run.observed.known_results
+    """Returns the names of the results to delete at the end of the run if `kept` runs and the baseline are kept.
+
+    A superseded run does not count. It is deleted with the runs before it.
+    """
+    known, baseline = run.observed.known_results, run.spec.run_policy.baseline_run
+    superseded = {result.run for result in known if result.superseded}
+    counted = {run.status.number, *(result.run for result in known)} - superseded
+    if len(counted) < kept:
+        return ()
+    oldest_kept = sorted(counted)[-kept]
     return tuple(result.name for result in known if result.run < oldest_kept and result.run != baseline)
 
 

@@ -29,6 +29,10 @@ REGRESSED: Final = "Regressed"
 """The last run is shown to be worse than earlier runs. The message names the cases."""
 NETWORK_MEASURED: Final = "NetworkMeasured"
 """The preflight has measured the network between the nodes. Only benchmarks with a preflight have it."""
+RECONCILING: Final = "Reconciling"
+"""A run waits or measures. The message says what for. The benchmark has this condition only while it is True."""
+STALLED: Final = "Stalled"
+"""The last run has failed. The message says why. The benchmark has this condition only while it is True."""
 DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
 """The CustomResourceDefinitions are older than the operator, so runs wait. Upgrade them."""
 
@@ -151,9 +155,11 @@ STATUS_REFUSED: Final = "StatusRefused"
 ANSWER_REFUSED: Final = "AnswerRefused"
 """The API server rejects the answer of the advice. Remove the policy or webhook that the message names."""
 
-# Runs: conditions Complete, Failed and Suspended, events
+# Runs: conditions Complete, Failed, Suspended and Reconciling, events
 RUNNING: Final = "Running"
 """The run is in progress."""
+SUPERSEDED: Final = "Superseded"
+"""The spec changed before the run had ended. What it measured is kept, and another run measures the new spec."""
 RUN_STARTED: Final = "RunStarted"
 """A run has begun. The message names its nodes."""
 CASE_MEASURED: Final = "CaseMeasured"
@@ -197,7 +203,7 @@ WORSE_THAN_BEFORE: Final = "WorseThanBefore"
 NOT_WORSE: Final = "NotWorse"
 """No case is shown to be worse than before."""
 NOT_COMPARABLE: Final = "NotComparable"
-"""The earlier run measured other nodes or settings. The message says what differs."""
+"""The earlier run measured other cases, nodes or settings. The message says what differs."""
 
 # Other: events
 BEST_CHANGED: Final = "BestChanged"

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from tierbench.api.benchmark import BenchmarkStatus
-from tierbench.api.result import BenchmarkResult, ResultPhase
+from tierbench.api.canonical import fingerprint
+from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.kinds.registry import kind_of
 from tierbench.kube.meta import Name, Raw
@@ -21,7 +22,7 @@ BenchmarkKey = tuple[str, str, str]
 Kept = TypeVar("Kept")
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "labels")
-_UNREAD_SPEC: Final = frozenset({"service", "alternation"})
+_UNREAD_SPEC: Final = frozenset({"alternation"})
 _UNREAD_NODE: Final = frozenset({"kernel", "osImage", "kubelet", "runtime", "storage"})
 _UNREAD_STATUS: Final = frozenset({"display", "histograms", "totals", "storedBytes"})
 _logger = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ _logger = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class ResultMetadata:
     """The metadata of a result. `stored_bytes` is the size of the result and its record. `controller` is the UID, kind
-    and name of its controller. `ended` says that the result does not change any more."""
+    and name of its controller. `ended` says that the result does not change any more, `superseded` that its run was
+    superseded."""
 
     name: str
     uid: str
@@ -39,6 +41,7 @@ class ResultMetadata:
     stored_bytes: int
     controller: tuple[str, str, str]
     ended: bool
+    superseded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +124,9 @@ class ResultStore(Generic[Kept]):
         return self.newest_ended_run(key) != before
 
     def newest_ended_run(self, key: BenchmarkKey) -> int:
-        """Returns the number of the newest run that has ended, or 0."""
+        """Returns the number of the newest run that has ended and was not superseded, or 0."""
         run = self._benchmarks.get(key, BenchmarkStatus()).run
-        if run is None:
-            return 0
-        return run.number if run.completion_time is not None else run.number - 1
+        return 0 if run is None else run.newest_ended
 
     def update_result(self, raw: Raw, *, deleted: bool) -> bool:
         """Handles a watch event of a result, or the answer to an own write. A known or older version changes nothing.
@@ -174,7 +175,7 @@ class ResultStore(Generic[Kept]):
         for key, results in self._results.items():
             if key[1] == namespace:
                 for stored in results.values():
-                    if self._is_deletable(key, stored.metadata.run):
+                    if stored.metadata.superseded or self._is_deletable(key, stored.metadata.run):
                         sizes[key, stored.metadata.run] += stored.metadata.stored_bytes
         return tuple(StoredRun(key[0], key[2], number, size) for (key, number), size in sizes.most_common())
 
@@ -230,6 +231,8 @@ def _read_fields(kind: str, raw: Raw) -> Raw:
     spec = {name: value for name, value in raw["spec"].items() if name not in _UNREAD_SPEC}
     for side in ("server", "client"):
         spec[side] = {name: value for name, value in spec[side].items() if name not in _UNREAD_NODE}
+    if "service" in spec:
+        spec["service"] = _comparable(spec["service"])
     status = {name: value for name, value in raw.get("status", {}).items() if name not in _UNREAD_STATUS}
     measures, read = kind_of(kind).measures, compared_quantities(kind)
     statistics = status.get("statistics", {})
@@ -239,6 +242,13 @@ def _read_fields(kind: str, raw: Raw) -> Raw:
         if name in read or name in measures.costs or measures.is_client_rate(name)
     }
     return {"metadata": metadata, "spec": spec, "status": status}
+
+
+def _comparable(service: Raw) -> Raw:
+    """Returns the setup of a service with one short setting that represents all: runs are compared by them."""
+    settings = service.get("settings", {})
+    short = {"serviceSettings": fingerprint(json.dumps(settings, sort_keys=True))} if settings else {}
+    return {"name": service["name"], "settings": short}
 
 
 def _text(raw: Raw) -> bytes:
@@ -264,6 +274,7 @@ def _metadata(raw: Raw) -> ResultMetadata:
         stored_bytes=stored_bytes(raw),
         controller=(controller.get("uid", ""), controller.get("kind", ""), controller.get("name", "")),
         ended=phase != ResultPhase.RUNNING,
+        superseded=metadata.get("labels", {}).get(LABEL_SUPERSEDED) == "true",
     )
 
 

@@ -41,7 +41,7 @@ _HINT: Final = (
     "See the quotas and the Pod Security labels of the namespace. Set spec.servers.resources and "
     "spec.clients.resources to what they require, or change spec.storage or spec.access."
 )
-_RECORDS_AT_ONCE: Final = 10
+RECORDS_AT_ONCE: Final = 10
 _MAXIMUM_MESSAGE: Final = 1024
 _PROVIDER_SECONDS: Final = 2.0  # no event tells that another operator has deleted something
 
@@ -246,7 +246,7 @@ def end_cases(run: Run, problems: Sequence[tuple[Case, Problem]], last: Decision
     to be read first are read a few at a time. The step that ends the last cases is that of `last`.
     """
     unread = [case for case, _ in problems if run.lacks_record(case)]
-    names = tuple(map(run.result_name, unread[:_RECORDS_AT_ONCE]))
+    names = tuple(map(run.result_name, unread[:RECORDS_AT_ONCE]))
     actions = tuple(
         action
         for case, problem in problems
@@ -261,14 +261,14 @@ def end_cases(run: Run, problems: Sequence[tuple[Case, Problem]], last: Decision
 def _end_case(run: Run, case: Case, problem: Problem, *, failed: bool) -> tuple[Action, ...]:
     result = run.result(case)
     spec = run.result_spec(case) if result is None else result.spec
-    end = early_end(run, problem).model_copy(update={"failed": failed})
+    end = early_end(run.now, problem).model_copy(update={"failed": failed})
     return end_case(run.result_name(case), spec, run.record(case), end)
 
 
-def early_end(run: Run, problem: Problem, engine: Engine | None = None) -> RecordEnd:
+def early_end(now: datetime, problem: Problem, engine: Engine | None = None) -> RecordEnd:
     """Returns how a case ends early because of a problem."""
     return RecordEnd(
-        time=format_time(run.now), engine=engine, reason=problem.reason, message=problem.message[:_MAXIMUM_MESSAGE]
+        time=format_time(now), engine=engine, reason=problem.reason, message=problem.message[:_MAXIMUM_MESSAGE]
     )
 
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from tierbench.advice.advise import advise, unanswered
-from tierbench.advice.comparison import Change, compare_runs
+from tierbench.advice.comparison import Change, compare_runs, differences, place_of
 from tierbench.advice.requirements import Violation, group_by_workload, violations, workload_items
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
@@ -20,7 +20,7 @@ from tierbench.domain.decision import Event
 from tierbench.domain.run import Run
 from tierbench.kube.meta import format_time
 from tierbench.results.quantities import counted_trials, good_trials, main_quantity, rate_quantity
-from tierbench.results.units import humanize, join_words, percent, show, show_levels, title
+from tierbench.results.units import join_words, percent, show, show_levels, title
 from tierbench.workloads.plan import Case
 
 _MAXIMUM_MESSAGE: Final = 4096
@@ -242,43 +242,60 @@ def _violations(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[
 
 def _regressed(run: Run) -> ConditionUpdate:
     policy, number = run.spec.run_policy, run.status.number
-    kept = sorted({result.run for result in run.observed.known_results} - {number})
-    before = [each for each in kept if each < number]
+    known = run.observed.known_results
+    kept = sorted({result.run for result in known} - {number})
+    superseded = {result.run for result in known if result.superseded}
+    before = [each for each in kept if each < number and each not in superseded]
     baseline = () if policy.baseline_run is None or policy.baseline_run == number else (policy.baseline_run,)
     if baseline and baseline[0] not in kept:
         message = f"Run {baseline[0]} has no results, so this run cannot be compared with it."
         if kept:
             message += f" Set spec.runPolicy.baselineRun to one of: {', '.join(map(str, kept))}."
         return ConditionUpdate(reasons.REGRESSED, False, reasons.BASELINE_NOT_FOUND, message)
-    others = tuple(dict.fromkeys([*before, *baseline]))
-    if not others:
+    if not before and not baseline:
         message = "There is no other run to compare with."
         return ConditionUpdate(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, message)
+    places = set(map(place_of, _results(run, number)))
+    alike = {
+        other: [result for result in _results(run, other) if place_of(result) in places]
+        for other in (*before, *baseline)
+    }
+    before_alike = [other for other in before if alike[other]]
+    references = [found for found in dict.fromkeys((tuple(before_alike), baseline)) if found]
     current = _environments(_results(run, number))
-    earlier = {other: _environments(_results(run, other)) for other in others}
-    references = dict.fromkeys([tuple(before), baseline])
-    worse = [text for reference in references if reference for text in _worse(run, reference, earlier, current)]
+    worse = [text for reference in references for text in _worse(run, reference, alike, current)]
     if worse:
         return ConditionUpdate(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
-    changed = [text for other in (*before[-1:], *baseline) for text in _changed(other, earlier[other], current)]
+    changed = [
+        _unlike(run, other) for other in (*(before[-1:] if not before_alike else ()), *baseline) if not alike[other]
+    ]
+    for other in (*before_alike[-1:], *baseline):
+        changed += _changed(other, _environments(alike[other]), current)
     if changed:
         message = f"{_first(changed)} To compare later runs with this one, set spec.runPolicy.baselineRun to {number}."
         return ConditionUpdate(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
-    message = f"No case is shown to be more than {policy.tolerance_percent}% worse than in {_runs(others)}."
+    compared = tuple(dict.fromkeys((*before_alike, *baseline)))
+    message = f"No case is shown to be more than {policy.tolerance_percent}% worse than in {_runs(compared)}."
     return ConditionUpdate(reasons.REGRESSED, False, reasons.NOT_WORSE, message)
 
 
+def _unlike(run: Run, other: int) -> str:
+    """Returns why no case of another run can be compared with one of this run."""
+    names = (f"run {other}", "this run")
+    found = differences(_results(run, other), _results(run, run.status.number), names)
+    return f"No case of run {other} was measured as those of this run: {'; '.join(found[:_LISTED])}."
+
+
 def _environments(results: Iterable[BenchmarkResult]) -> dict[ClassPair, frozenset[str]]:
-    """Returns the nodes, engine versions and settings of each pair of classes: a change of them may explain a change of
-    the measured values."""
+    """Returns the nodes and engine versions of each pair of classes: a change of them may explain a change of the
+    measured values."""
     found: dict[ClassPair, frozenset[str]] = {}
     for result in results:
         spec, engine = result.spec, result.status.engine
         if result.status.phase is ResultPhase.COMPLETE and engine is not None:
             nodes = {place.node for place in (spec.server, spec.client, *spec.clients) if place.node}
-            settings = {f"{humanize(name).lower()} {level}" for name, level in spec.settings.items()}
             pair = _pair(result)
-            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"} | settings
+            found[pair] = found.get(pair, frozenset()) | nodes | {f"{engine.name} {engine.version}"}
     return found
 
 
@@ -297,16 +314,17 @@ def _changed(
 def _worse(
     run: Run,
     others: Sequence[int],
-    earlier: Mapping[int, Mapping[ClassPair, frozenset[str]]],
+    earlier: Mapping[int, Sequence[BenchmarkResult]],
     current: Mapping[ClassPair, frozenset[str]],
 ) -> Iterator[str]:
     """Describes each case that is worse than the earlier runs in the same environment, beyond how these vary."""
     kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
+    environments = {other: _environments(earlier[other]) for other in others}
     comparable = [
         result
         for other in others
-        for result in _results(run, other)
-        if earlier[other].get(_pair(result)) == current.get(_pair(result))
+        for result in earlier[other]
+        if environments[other].get(_pair(result)) == current.get(_pair(result))
     ]
     numbers = tuple(sorted({result.spec.run for result in comparable}))
     quantities = {name for result in comparable for name in result.status.statistics}

@@ -1,4 +1,4 @@
-"""The policy as ValidatingAdmissionPolicies of the chart. They refuse at creation what the operator would refuse."""
+"""The policy as ValidatingAdmissionPolicies of the chart. They refuse specs that the operator would refuse."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -12,6 +12,7 @@ from tierbench.api.model import GROUP, VERSION
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.policy import OTHER_NAMESPACES, Policy
+from tierbench.api.schema import object_schema
 from tierbench.domain.fields import MOST_LABELS
 from tierbench.generate.schemas import NOTICE, to_yaml
 from tierbench.kinds.registry import BENCHMARKS
@@ -55,6 +56,7 @@ def _unreadable(resource: str) -> str:
     return f"filter(n, !{read}.allowed())"
 
 
+_RUN_POLICY: Final = "runPolicy"
 _DISGUISED: Final = "a.startsWith('[') && !isIP(a.substring(1, a.lastIndexOf(':') - 1))"
 _RULES: Final = (
     _Rule(
@@ -194,9 +196,14 @@ def admission_template() -> str:
 
 
 def _policy(model: type[Benchmark]) -> str:
-    """Returns the policy of a kind. It checks creations only, as the fields that it checks are immutable."""
+    """Returns the policy of a kind.
+
+    It does not check updates that change nothing but the run policy or metadata. So a benchmark can be suspended after
+    the policy has become stricter, and users and programs that may not read its Secrets can do so.
+    """
     plural = model.KIND.plural
-    rule = {"apiGroups": [GROUP], "apiVersions": [VERSION], "operations": ["CREATE"], "resources": [plural]}
+    operations = ["CREATE", "UPDATE"]
+    rule = {"apiGroups": [GROUP], "apiVersions": [VERSION], "operations": operations, "resources": [plural]}
     asked = {name: expression for name, expression in asdict(model.POLICY_SUBJECT).items() if expression != EMPTY_LIST}
     rules = [rule for rule in _RULES if rule.asked in asked]
     variables = {
@@ -208,6 +215,7 @@ def _policy(model: type[Benchmark]) -> str:
         "failurePolicy": "Fail",
         "paramKind": {"apiVersion": "v1", "kind": "Service"},
         "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "spec-changed", "expression": _spec_changed(model)}],
         "validations": [_validation(rule) for rule in rules],
     }
     values = "".join(_of_values())
@@ -239,6 +247,13 @@ def _metadata_policy() -> str:
         "variables": [{"name": name, "expression": expression} for name, expression in _SIZES.items()],
     }
     return _HEAD.format(kind="ValidatingAdmissionPolicy", plural=_METADATA) + _indented(fixed)
+
+
+def _spec_changed(model: type[Benchmark]) -> str:
+    """Returns CEL for whether the spec is new, or has changed in more than its run policy."""
+    names = object_schema(model)["properties"]["spec"]["properties"]
+    changes = (f"object.spec.?{name} != oldObject.spec.?{name}" for name in names if name != _RUN_POLICY)
+    return " || ".join(("oldObject == null", *changes))
 
 
 def _of_values() -> Iterator[str]:

@@ -70,7 +70,7 @@ def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
         given.server(replace(instance_of(given), placement=placement))[-1]["spec"]
         for placement in given.server_placements()
     ]
-    assert [pod["containers"][0]["image"] for pod in pods] == ["mosquitto:1.6.9", "kafka:1"]
+    assert [pod["containers"][0]["image"] for pod in pods] == ["kafka:1", "mosquitto:1.6.9"]
     assert {pod["initContainers"][0]["image"] for pod in pods if pod.get("initContainers")} == {"kafka:1"}
 
 

@@ -56,11 +56,11 @@ def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
 def test_the_image_that_is_asked_for_is_run() -> None:
     given = workload(servers={"nodeClassNames": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
     ran = []
-    for placement in given.server_placements()[:2]:
+    for placement in given.server_placements()[::2]:
         *_, pod = given.server(replace(INSTANCE, placement=placement))
         ran.append(pod["spec"]["containers"][0]["image"])
     assert ran == ["nginx:1", "nginx:1.19.6"]
-    assert [bool(given.image_problem(placement)) for placement in given.server_placements()] == [False, False, True]
+    assert [bool(given.image_problem(placement)) for placement in given.server_placements()] == [False, True, False]
 
 
 def test_equal_sizes_are_one_level() -> None:

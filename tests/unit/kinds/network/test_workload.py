@@ -117,7 +117,7 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     (case, *_) = plan(given.spec, given.server_placements(), given.factors)
     assert len(plan(given.spec, given.server_placements(), given.factors)) == 4
     parts = [(part.node_class, part.role) for part in given.parts(case)]
-    assert parts == [(name, Role.SHARE) for name in ("user", "user", "jetson", "jetson")]
+    assert parts == [(name, Role.SHARE) for name in ("jetson", "jetson", "user", "user")]
     words = [arguments(one) for one in jobs(clients=clients)]
     assert [one["server"] for one in words] == [f"10.0.0.5:{port}" for port in range(5201, 5205)]
     assert [(one["part"], one["parts"]) for one in words] == [(str(part), "4") for part in range(4)]
@@ -158,8 +158,8 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     asked: dict[str, Any] = {"tcp": {"congestionControl": ["cubic", "bbr"]}, "directions": ["Upload"]}
     given = workload(**asked)
     cases = plan(given.spec, given.server_placements(), given.factors)
-    assert [case.levels["congestionControl"] for case in cases] == ["cubic", "bbr"] * 2
-    assert arguments(job(**asked))["congestion-control"] == "cubic"
+    assert [case.levels["congestionControl"] for case in cases] == ["bbr", "cubic"] * 2
+    assert arguments(job(**asked))["congestion-control"] == "bbr"
     assert "congestion-control" not in arguments(job())
     assert (
         "congestionControl" not in plan(workload().spec, workload().server_placements(), workload().factors)[0].levels
@@ -170,15 +170,15 @@ def test_clients_alone_are_cases_of_their_own_next_to_that_of_all_at_once() -> N
     clients = {"nodeClassNames": ["user", "jetson"], "nodesPerClass": 2, "modes": ["Alone", "Simultaneous"]}
     given = workload(clients=clients, servers={"nodeClassNames": ["cloud"]}, directions=["Upload"])
     cases = plan(given.spec, given.server_placements(), given.factors)
-    alone = [("user", "Alone", 1), ("user 2", "Alone", 1), ("jetson", "Alone", 1), ("jetson 2", "Alone", 1)]
+    alone = [("jetson", "Alone", 1), ("jetson 2", "Alone", 1), ("user", "Alone", 1), ("user 2", "Alone", 1)]
     found = [(str(case.client), case.levels["clientMode"], len(given.parts(case))) for case in cases]
-    assert found == [*alone, ("user", "Simultaneous", 4)]
+    assert found == [*alone, ("jetson", "Simultaneous", 4)]
     assert len(server(clients=clients)["Pod"][0]["spec"]["containers"]) == 5
 
 
 def test_clients_are_alone_unless_the_spec_asks_otherwise() -> None:
     given = workload(clients={"nodeClassNames": ["user", "jetson"]})
     cases = plan(given.spec, given.server_placements(), given.factors)
-    assert [case.client_class for case in cases[:4]] == ["user", "user", "jetson", "jetson"]
+    assert [case.client_class for case in cases[:4]] == ["jetson", "jetson", "user", "user"]
     assert {case.levels["clientMode"] for case in cases} == {"Alone"}
     assert len(server()["Pod"][0]["spec"]["containers"]) == 2

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
 from tierbench.api.benchmark import Tls
+from tierbench.api.canonical import fingerprint
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker import kafka, server_spec
@@ -162,8 +163,9 @@ class External:
     """Existing brokers. They are used with an account of the user, and neither deployed nor observed."""
 
     def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
-        """Returns only the name of the broker."""
-        return ServiceFacts(name=context.broker.name)
+        """Returns the name of the broker, and a fingerprint of its address, which results do not contain."""
+        external = cast(server_spec.External, context.broker.external)
+        return ServiceFacts(name=context.broker.name, settings={"address": fingerprint(external.address)})
 
     def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
         """Returns a Secret with the agent's token and the key for payloads. All else is in the user's Secret."""

@@ -8,7 +8,6 @@ from pydantic import Field, JsonValue
 
 from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
-    SERVER_NODES,
     Access,
     Benchmark,
     Delivery,
@@ -17,10 +16,8 @@ from tierbench.api.benchmark import (
     Servers,
     ServiceSpec,
     Tls,
-    matrix_rule,
-    preflight_rule,
-    refine_rule,
 )
+from tierbench.api.matrix import SERVER_NODES, matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
 from tierbench.api.run_policy import Timeouts

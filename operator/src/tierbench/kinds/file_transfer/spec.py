@@ -15,10 +15,8 @@ from tierbench.api.benchmark import (
     Servers,
     ServiceSpec,
     Tls,
-    matrix_rule,
-    preflight_rule,
-    refine_rule,
 )
+from tierbench.api.matrix import matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.quantity import MOST_SIZES, Size, distinct

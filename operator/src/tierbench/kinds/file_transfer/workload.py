@@ -65,6 +65,7 @@ PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "htt
 CONFIGURATION: Final = "nginx.conf"
 CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
 
+_LONGEST_SETTING: Final = 63
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _BETWEEN_SECONDS: Final = 60  # for a name lookup, and for the agent before and after a trial
 _HEAD: Final = """\
@@ -131,8 +132,10 @@ class FileTransfer:
         return (ClientPart(0, case.client_class),)
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """Returns the image of nginx. There are no settings to choose."""
-        return ServiceFacts(name=NGINX, image=self.images.of(NGINX, placement.image))
+        """Returns the image of nginx, and the folder of its files on the node."""
+        path = self.spec.storage.host_path
+        settings = {} if path is None else {"hostPath": path.path[-_LONGEST_SETTING:]}
+        return ServiceFacts(name=NGINX, image=self.images.of(NGINX, placement.image), settings=settings)
 
     def credentials(self, instance: ServerInstance) -> Credentials:
         """Returns a Secret with the agent's token, and with certificates if a case uses TLS."""

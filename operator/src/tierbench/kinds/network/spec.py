@@ -16,8 +16,8 @@ from tierbench.api.benchmark import (
     PolicySubject,
     PolicySubjectCel,
     Servers,
-    matrix_rule,
 )
+from tierbench.api.matrix import matrix_rule
 from tierbench.api.model import ClassNames, Kind, Model, Rule, factor, is_address, rules, text
 from tierbench.api.run_policy import Ping, Trim
 

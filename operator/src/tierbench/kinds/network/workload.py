@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access, ServiceSpec
+from tierbench.api.canonical import fingerprint
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
@@ -109,8 +110,11 @@ class NetworkWorkload:
         return tuple(ClientPart(index, name, Role.SHARE) for index, name in enumerate(classes))
 
     def service(self, placement: ServerPlacement, size: NodeSize) -> ServiceFacts | None:
-        """Returns the image of iperf3 and ping. The image of an external server is not known."""
-        return ServiceFacts(name=PROCESS, image="" if placement.external else self.images.programs[IMAGE])
+        """Returns the image of iperf3 and ping; for an external server, a fingerprint of its address."""
+        external = self.spec.servers.external
+        if placement.external and external is not None:
+            return ServiceFacts(name=PROCESS, settings={"address": fingerprint(external.address)})
+        return ServiceFacts(name=PROCESS, image=self.images.programs[IMAGE])
 
     def credentials(self, instance: ServerInstance) -> Credentials:
         """Returns a Secret with the agent's token."""
