@@ -79,7 +79,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
     ({"watchNamespaces": ["bench"]}, "their authors could act as the operator: keep benchmarks in another one"),
     ({"leases": {"namespace": ""}}, "minLength: got 0, want 1"),
     ({"logLevel": "verbose"}, "value must be one of 'debug', 'info', 'warning', 'error'"),
-    ({"nginx": {"image": "nginx:1.29"}}, "an object, as in {repository: registry.example/NAME, tag: VERSION}"),
+    ({"nginx": {"image": "nginx:1.29"}}, "got string, want object"),
     ({"nginx": {"image": {"repository": "nginx:1.29"}}}, "does not match pattern"),
     ({"nginx": {"image": {"repository": "nginx@sha256:1"}}}, "does not match pattern"),
     ({"nginx": {"image": {"tag": "1 29"}}}, "does not match pattern"),
@@ -417,7 +417,7 @@ def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
     assert {field: pod[field] for field in fields} == {field: given[field] for field in fields}
     assert pod["priorityClassName"] == "high"
     assert template["metadata"]["labels"]["team"] == "platform"
-    assert template["metadata"]["annotations"] == given["annotations"]
+    assert template["metadata"]["annotations"] == given["podAnnotations"]
     assert container(objects)["imagePullPolicy"] == "Always"
     assert pod["imagePullSecrets"] == [{"name": "pull-global"}, {"name": "pull-a"}, {"name": "pull-b"}]
     assert container(objects)["image"] == "registry.example:5000/operator:1"
