@@ -79,7 +79,7 @@ def test_runs_that_the_end_deletes_do_not_count() -> None:
     one.run()
     stored = sum(result.status.stored_bytes for result in one.results.values())
     one.quotas = Quotas(result_bytes=str(stored))
-    one.change_spec(rerun="again", historyLimit=1)
+    one.change_spec(rerun="again", history_limit=1)
     one.run()
     assert list(outcomes(one).values()) == [""] * 4
     assert {result.spec.run for result in one.results.values()} == {2}
