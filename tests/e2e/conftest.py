@@ -42,7 +42,7 @@ def environment(request: pytest.FixtureRequest) -> dict[str, str]:
 def release(environment: dict[str, str]) -> Iterator[Release]:
     """The operator, installed from the chart."""
     kubectl = Kubectl(environment, "tierbench")
-    users = tuple(f"{who}.user={user}" for who, user in USERS.items())
+    users = tuple(f"{who}.runAsUser={user}" for who, user in USERS.items())
     release = Release("tierbench", kubectl, built_in=BUILT_IN, values=users)
     release.install()
     kubectl.apply(*(node_class(name, hw=hardware) for name, hardware in HARDWARE.items()))
