@@ -102,7 +102,6 @@ def test_watch_survives_a_failing_api_server(server: tuple[ApiServer, str], caps
         store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
         store.fail(ApiError(503, "ServiceUnavailable", "later"))
         store.wait(lambda api: sum(request.is_watch for request in api.requests) >= 4)
-        put_results(store)
         store.put(FTB, benchmark("Complete", 2))
         store.fail(None)
 
@@ -112,7 +111,6 @@ def test_watch_survives_a_failing_api_server(server: tuple[ApiServer, str], caps
     text = capsys.readouterr().out
     assert "watch failed: 503" in text
     assert "the API server answers again" in text
-    assert "measured: 1M on jetson" in text
 
 
 def test_failed_benchmark_has_exit_code_1(server: tuple[ApiServer, str], capsys: Capture) -> None:

@@ -126,7 +126,11 @@ def rules_with_paths(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
 
 def _structural(schema: Schema) -> Schema:
     """Returns a schema as apiextensions/v1 expects it: with list types and integer formats, and int-or-string without a
-    type."""
+    type.
+
+    An object that may be empty is atomic. Otherwise the API server replaces the stored object by null, when {} is
+    applied on the server side again.
+    """
     schema = {keyword: value for keyword, value in schema.items() if (keyword, value) != _OPEN}
     if schema.get(_INT_OR_STRING):
         del schema["type"]
@@ -136,6 +140,8 @@ def _structural(schema: Schema) -> Schema:
         schema.setdefault("format", "int32" if narrow else "int64")
     elif schema["type"] == "array":
         schema.setdefault(_LIST_TYPE, "atomic")
+    elif "properties" in schema and not schema.get("required") and "default" not in schema:
+        schema |= _ATOMIC
     return each_child(schema, _structural)
 
 
