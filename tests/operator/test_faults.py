@@ -112,13 +112,13 @@ def test_server_node_without_power_fails_only_its_cases(site: Site, kubectl: Kub
     """The run ends before the node has power again."""
     running = Running(kubectl)
     body = file_transfer(
-        servers={"nodeClassNames": ["jetson-nano", "cloud"]},
+        servers={"nodeClassNames": ["cloud", "jetson-nano"]},
         fileSizes=["256Mi"],
         timeouts={"schedulingSeconds": 15, "nodeNotReadySeconds": 10},
     )
     with ExitStack() as powerless:
         site.strike(running, body, lambda: powerless.enter_context(site.without_power("jetson-1")))
-        failed, measured = running.results
+        measured, failed = running.results
     assert (failed["spec"]["server"]["node"], failed["status"]["reason"]) == ("jetson-1", "NodeNotReady")
     assert measured["status"]["phase"] == "Complete"
     assert running.condition("Complete")["reason"] == "SomeCasesFailed"
