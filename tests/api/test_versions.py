@@ -236,7 +236,7 @@ async def test_runs_wait_for_older_definitions(
     async with installation.with_operator(tmp_path, monkeypatch) as running:
         await eventually(running.waits_for_definitions)
         assert await running.reports_difference("DefinitionsOlder")
-        assert (await running.status(Files, "files")).keys() == {"conditions"}
+        assert (await running.status(Files, "files")).keys() == {"conditions", "observedGeneration"}
         message = (await running.status(Files, "files"))["conditions"][0]["message"]
         assert "kubectl apply --server-side --force-conflicts -f crds" in message
         assert not await running.is_answered()
@@ -279,7 +279,8 @@ async def test_fields_of_a_newer_version_are_kept(
 ) -> None:
     await installation.replace(newer())
     run = {"number": 3, "startTime": "2026-01-01T00:00:00Z", "further": "kept"}
-    paused, unfinished = ({"phase": phase, "further": "kept", "run": run} for phase in ("Paused", "Pending"))
+    common = {"observedGeneration": 0, "further": "kept", "run": run}
+    paused, unfinished = ({"phase": phase, **common} for phase in ("Paused", "Pending"))
     await installation.request("POST", collection(Files, installation.namespace), smallest(Files, "paused"))
     installation.store("paused", paused)
     installation.store("files", unfinished)
