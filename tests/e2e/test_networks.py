@@ -56,9 +56,9 @@ def test_tcp_and_udp_in_each_direction(kubectl: Kubectl) -> None:
             continue
         assert 0 < flow["receivedBytes"] <= flow["sentBytes"]
         assert sum(flow["tcp"]["statesPartsPerMillion"].values()) == pytest.approx(1e6, abs=10)
-        trace = kubectl.get("benchmarktrace", result["metadata"]["name"])
+        record = kubectl.get("benchmarkrecord", result["metadata"]["name"])
         side = "Client" if way == "Upload" else "Server"
-        assert [(one["trial"], one["side"]) for one in trace["status"]["traces"]] == [(1, side), (2, side), (3, side)]
+        assert [(one["trial"], one["side"]) for one in record["status"]["traces"]] == [(1, side), (2, side), (3, side)]
 
 
 @pytest.mark.measures
