@@ -87,8 +87,8 @@ func TestIdleStrangersMakeRoom(t *testing.T) {
 	}
 }
 
-// TestStrangersHaveLittleTime and clients have as much as their request takes: one holds a gate open while strangers that
-// came later are closed.
+// TestStrangersHaveLittleTime shows that a client has as much time as its request takes. It holds a gate open while the
+// server closes strangers that came later.
 func TestStrangersHaveLittleTime(t *testing.T) {
 	folder := t.TempDir()
 	behind(t, folder, "0", "echo listening; exec sleep 60")
@@ -103,7 +103,8 @@ func TestStrangersHaveLittleTime(t *testing.T) {
 	for held == nil || held.StatusCode == http.StatusServiceUnavailable { // the gate may not be there yet
 		request.Body = io.NopCloser(strings.NewReader(`{"gate":0}`))
 		if held, err = client.Do(request); err != nil {
-			t.Fatal(err)
+			t.Log(err) // on a busy machine the time is over before the server reads the request
+			continue
 		}
 		defer held.Body.Close()
 	}
