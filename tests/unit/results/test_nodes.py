@@ -12,7 +12,7 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork, TcpRate
 from tierbench.api.record import RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultSpec
-from tierbench.results.aggregate import add_trials, facts
+from tierbench.results.aggregate import add_trials
 from tierbench.results.export import trial_table
 from tierbench.results.nodes import (
     add_network_trial,
@@ -21,6 +21,7 @@ from tierbench.results.nodes import (
     node_computers,
     worst_network,
 )
+from tierbench.results.validity import facts
 
 JETSON: dict[str, Any] = {
     "cpuGovernor": "schedutil",
