@@ -84,7 +84,7 @@ def is_whole_number(value: str) -> str:
 
     The expression reads one character at a time, and has `in [int]` in place of `== int`. API servers before 1.34
     assume that an int-or-string has 3 MiB, whatever its maxLength. They reject a CustomResourceDefinition that reads
-    all of it for each item of a list (ADR 0066).
+    all of it for each item of a list (ADR 0074).
     """
     size = f"size({value})"
     before, last = (f"{value}.charAt({size} - {distance})" for distance in (2, 1))
