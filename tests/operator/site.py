@@ -4,7 +4,7 @@ import os
 import secrets
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 from urllib.request import urlopen
@@ -67,10 +67,6 @@ class Site(ABC):
     @abstractmethod
     def pids(self, pod: str) -> list[int]:
         """Returns the pids on this machine of the operator's processes in a pod."""
-
-    def programs(self, pod: str) -> frozenset[bytes]:
-        """Returns the programs that these processes execute."""
-        return frozenset(Process(pid).program for pid in self.pids(pod))
 
     @abstractmethod
     def kill(self, pod: str | None = None) -> None:
@@ -153,3 +149,8 @@ class Site(ABC):
         finally:
             for pid in pids:
                 os.kill(pid, signal.SIGCONT)
+
+
+def programs(pids: Iterable[int]) -> frozenset[bytes]:
+    """Returns the programs that processes on this machine execute. It needs no API server."""
+    return frozenset(Process(pid).program for pid in pids)

@@ -7,7 +7,7 @@ import pytest
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release
-from tests.operator.site import Site
+from tests.operator.site import Site, programs
 
 pytestmark = pytest.mark.timing
 BODY = file_transfer(fileSizes=["128Mi"], repetitions=5)
@@ -65,14 +65,16 @@ def test_paused_leader_and_partitioned_leader_write_nothing_later(site: Site, ku
 
     def replace_leader_twice() -> None:
         first = release.leader
-        programs = site.programs(first)
+        pids = site.pids(first)
+        before = programs(pids)
         with site.stopped(first):
             second = wait_for_another(release, first)
-        wait_for("the first starts again", lambda: programs.isdisjoint(site.programs(first)))
-        programs = site.programs(second)
+        wait_for("the first starts again", lambda: before.isdisjoint(programs(pids)))
+        pids = site.pids(second)
+        before = programs(pids)
         with site.cut_off(second):
             wait_for_another(release, second)
-            wait_for("the second starts again", lambda: programs.isdisjoint(site.programs(second)))
+            wait_for("the second starts again", lambda: before.isdisjoint(programs(pids)))
 
     site.strike(running, BODY, replace_leader_twice, trial=2)
     assert_every_trial_once(running, 5)

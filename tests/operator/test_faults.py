@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.benchmarks import API_VERSION, Running, assert_every_trial_once, assert_nothing_left, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.operator.site import Site
+from tests.operator.site import Site, programs
 from tests.timeouts import TIMEOUT_FACTOR
 
 TWO_CASES: dict[str, Any] = {"fileSizes": ["1Mi", "64Mi"], "repetitions": 2}
@@ -93,18 +93,19 @@ def test_edited_record_of_a_running_case_is_written_again(site: Site, kubectl: K
 @pytest.mark.timing
 def test_outage_of_the_api_server_beyond_the_lease_loses_nothing(site: Site, kubectl: Kubectl) -> None:
     running, pod = Running(kubectl), site.release.pod
-    processes, programs = site.pids(pod), site.programs(pod)
+    pids = site.pids(pod)
+    before = programs(pids)
 
     def lose_api_server() -> None:
         with site.without_api_server():
-            wait_for("the operator starts again", lambda: programs.isdisjoint(site.programs(pod)))
+            wait_for("the operator starts again", lambda: before.isdisjoint(programs(pids)))
 
     site.strike(running, file_transfer(fileSizes=["64Mi"], repetitions=4), lose_api_server)
     assert_every_trial_once(running, 4)
     kubectl.apply(file_transfer("afterwards"))
     Running(kubectl, "afterwards").wait_for_phase("Complete", seconds=240)
     assert_nothing_left(running)
-    assert site.pids(pod) == processes, "its container was restarted"
+    assert site.pids(pod) == pids, "its container was restarted"
 
 
 @pytest.mark.timing
