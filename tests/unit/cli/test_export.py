@@ -13,6 +13,7 @@ import pytest
 from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.kinds.broker.trials import line, recorded
 from tests.unit.report.published import published
+from tests.unit.report.test_timeline import case
 from tests.unit.results.preflights import carrying, node_network
 from tierbench.api.contract import ClientSample, Computer
 from tierbench.api.result import BenchmarkResult
@@ -128,3 +129,47 @@ def test_each_row_contains_its_network(tmp_path: Path, capsys: Capture) -> None:
     assert float(with_network["preflightDownloadBitsPerSecond"]) == 80_000_000
     assert float(with_network["preflightPingLostPartsPerMillion"]) == 100_000
     assert without["preflightDownloadBitsPerSecond"] == ""
+
+
+def tcp_rows(path: str, capsys: Capture) -> tuple[list[dict[str, str]], str]:
+    assert main(["export", "--from", path, "-o", "tcp"]) == 0
+    captured = capsys.readouterr()
+    return list(csv.DictReader(io.StringIO(captured.out))), captured.err
+
+
+def test_tcp_has_a_row_per_sample(tmp_path: Path, capsys: Capture) -> None:
+    traced = case(3)
+    with_network = carrying(published()[0], node_network())  # without traces: it adds no columns of trials
+    rows, _ = tcp_rows(write(tmp_path / "results.json", [with_network, traced]), capsys)
+    assert len(rows) == 2 * 3 * 4
+    third = rows[2]
+    assert (third["benchmark"], third["run"], third["case"], third["trial"]) == ("demo", "1", "1", "1")
+    assert (third["direction"], third["streams"], third["fileSize"]) == ("Upload", "1", "")
+    assert (third["side"], third["client"], third["sender"], third["stream"]) == ("Client", "1", "pi-1", "1")
+    assert [row["sender"] for row in rows[::4]] == ["pi-1", "jetson-1", "phone-1"] * 2
+    expected = {
+        "port": 5201,
+        "seconds": 0.3,
+        "congestionWindowBytes": 43440,
+        "roundTripMicroseconds": 750,
+        "roundTripVarianceMicroseconds": 50,
+        "retransmits": 1,
+        "deliveryBitsPerSecond": 9,
+    }
+    assert {name: float(third[name]) for name in expected} == expected
+    assert third["state"] == "Recovery"
+    assert [row["slowStartThresholdBytes"] for row in rows[:4]] == ["", "", "", "28960"]
+
+
+def test_a_damaged_trace_does_not_keep_the_others_back(tmp_path: Path, capsys: Capture) -> None:
+    traced = case()
+    first, second = traced.recorded.traces
+    damaged = traced.recorded.model_copy(update={"traces": (first.model_copy(update={"data": "####"}), second)})
+    rows, warning = tcp_rows(write(tmp_path / "results.json", [traced.with_record(damaged)]), capsys)
+    assert [row["trial"] for row in rows] == ["2"] * 4
+    assert warning.startswith("Warning: nb-demo-r1-c001: cannot decode the trace of trial 1")
+
+
+def test_tcp_without_samples_says_what_is_needed(both: str, capsys: Capture) -> None:
+    assert main(["export", "--from", both, "-o", "tcp"]) == 2
+    assert "traceIntervalMilliseconds" in stderr_line(capsys)

@@ -1,6 +1,7 @@
 """`kubectl tierbench report` and `export`: write results to files."""
 
 import argparse
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Final
@@ -19,7 +20,7 @@ from tierbench.cli.objects import read_files, select_runs
 from tierbench.cli.output import objects_as, write_output
 from tierbench.kinds.registry import kinds
 from tierbench.report.page import render
-from tierbench.results.export import to_csv, to_parquet
+from tierbench.results.export import tcp_to_csv, to_csv, to_parquet
 
 Results = Sequence[BenchmarkResult]
 _OBJECTS: Final = ("json", "yaml", "name")
@@ -80,7 +81,19 @@ def _table(options: argparse.Namespace) -> str | bytes:
 
 def _formats() -> Mapping[str, Callable[[Results], str | bytes]]:
     of_kinds = {name: export for kind in kinds() for name, export in kind.exports.items()}
-    return {"csv": to_csv, "parquet": _to_parquet, **of_kinds}
+    return {"csv": to_csv, "parquet": _to_parquet, "tcp": _tcp_to_csv, **of_kinds}
+
+
+def _tcp_to_csv(results: Results) -> str:
+    text, problems = tcp_to_csv(results)
+    for problem in problems:
+        print(f"Warning: {problem}", file=sys.stderr)
+    if not text:
+        raise UserError(
+            "no selected result has samples of TCP: a NetworkBenchmark of TCP keeps them in BenchmarkRecords if "
+            "traceIntervalMilliseconds is not 0. A file must contain the records, as export -o json writes them"
+        )
+    return text
 
 
 def _to_parquet(results: Results) -> bytes:

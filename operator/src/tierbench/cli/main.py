@@ -142,12 +142,12 @@ COMMANDS: Final[Mapping[str, Command]] = {
     ),
     "export": Command(
         "tierbench.cli.files:add_export",
-        "Write results for other programs: a table with one row per trial, objects, or the format of SINETStream's "
-        "perftool.",
+        "Write results for other programs: a table with one row per trial or per sample of TCP, objects, or the format "
+        "of SINETStream's perftool.",
         {
-            "Print a CSV table": "export files",
             "Keep a run with its trials": "export files --run 3 -o json --output-file files-3.json",
             "Write a table of all namespaces for a notebook": "export -A -o parquet --output-file trials.parquet",
+            "Write TCP over time, one row per sample": "export network -o tcp --output-file tcp.csv",
         },
     ),
 }

@@ -1,14 +1,9 @@
 """Charts of TCP over time: window, round trip and congestion state of each sender in the first trial of a case."""
 
-import gzip
-import json
-import zlib
-from base64 import b64decode
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from markupsafe import Markup
 
@@ -30,32 +25,11 @@ from tierbench.report.charts import (
     value_axis,
 )
 from tierbench.report.tables import case_name
+from tierbench.results.traces import TCP_STATES, ConnectionTrace, decode_trace, sender_name
 from tierbench.results.units import unit_for
 
 MOST_LINES: Final = 6
-TCP_STATES: Final = ("Open", "Disorder", "CWR", "Recovery", "Loss")
-"""The congestion states of a Linux TCP socket, by their numbers."""
-_MAXIMUM_UNPACKED_BYTES: Final = 32 * 2**20
-_LARGEST_SAMPLE: Final = 2**63 - 1
-# The data comes from a pod: deep nesting, infinite numbers and other types are errors of the trace, not of the report.
-_DECODE_ERRORS: Final = (
-    OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError,
-)  # fmt: skip
 _ROW: Final = 26.0
-
-
-@dataclass(frozen=True)
-class ConnectionTrace:
-    """The samples of one connection over time, as columns of one length.
-
-    `states` are indexes of TCP_STATES. A slow-start threshold of 0 is not set yet.
-    """
-
-    milliseconds: tuple[int, ...]
-    congestion_window_bytes: tuple[int, ...]
-    slow_start_threshold_bytes: tuple[int, ...]
-    round_trip_microseconds: tuple[int, ...]
-    states: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -130,16 +104,7 @@ def _lines(result: BenchmarkResult, traces: Sequence[TrialTrace]) -> Iterator[Li
         opened = decode_trace(one)
         for number, connection in enumerate(opened, start=1):
             stream = f", stream {number}" if len(opened) > 1 else ""
-            yield Line(f"{_sender(result, one)}{stream}", connection)
-
-
-def _sender(result: BenchmarkResult, trace: TrialTrace) -> str:
-    """Returns the name of the sender: the server, or one of the clients."""
-    if trace.side == "Server":
-        return result.spec.server.node or "server"
-    nodes = result.spec.clients
-    node = nodes[trace.client] if trace.client < len(nodes) else result.spec.client
-    return node.node or "client"
+            yield Line(f"{sender_name(result, one)}{stream}", connection)
 
 
 def _windows(lines: Sequence[Line]) -> list[_Curve]:
@@ -222,29 +187,3 @@ def _time_axis(lines: Sequence[Line], base: float) -> tuple[Callable[[float], fl
     labels = [element("text", f"{value / 1000:g} s", x=x(value), y=base + 18) for value in ticks]
     line = element("path", class_="axis", d=f"M{LEFT} {base}H{WIDTH - RIGHT}{marks}")
     return x, element("g", line, *labels, text_anchor="middle")
-
-
-def decode_trace(trace: TrialTrace) -> tuple[ConnectionTrace, ...]:
-    """Returns the connections of a trace.
-
-    Raises:
-        ValueError: the data is damaged.
-    """
-    try:
-        with gzip.GzipFile(fileobj=BytesIO(b64decode(trace.data, validate=True))) as packed:
-            body = json.loads(packed.read(_MAXIMUM_UNPACKED_BYTES))
-        return tuple(_decode_connection(row) for row in body["connections"] or ())
-    except _DECODE_ERRORS as error:
-        raise ValueError(f"cannot decode the trace of trial {trace.trial}: {error}") from error
-
-
-def _decode_connection(row: dict[str, Any]) -> ConnectionTrace:
-    names = (
-        "milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state",
-    )  # fmt: skip
-    columns = [tuple(map(int, row[name])) for name in names]
-    if not all(0 <= value <= _LARGEST_SAMPLE for column in columns for value in column):
-        raise ValueError("a sample is out of range")
-    if len(set(map(len, columns))) > 1:
-        raise ValueError("the columns of a connection differ in length")
-    return ConnectionTrace(*columns)

@@ -1,12 +1,14 @@
-"""Exports results as one long table: one row per trial, in the units that the names of the columns end with.
+"""Exports results as one long table, in the units that the names of the columns end with.
 
-A result without known trials has one row: the means, the number of trials, and the standard deviations.
+A table has one row per trial, or one row per sample of TCP. In the table of trials, a result without known trials has
+one row: the means, the number of trials, and the standard deviations.
 """
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, Final
 
 from tierbench.api.contract import ClientSample, ServerSample
@@ -14,6 +16,7 @@ from tierbench.api.record import ResultTrial
 from tierbench.api.result import BenchmarkResult, ResultStatus
 from tierbench.results.nodes import worst_network
 from tierbench.results.quantities import RETRIES, levels_and_parameters, trial_quantities
+from tierbench.results.traces import TCP_STATES, decode_trace, sender_name
 
 TRIALS: Final = "trials"
 """The column with the number of trials of a mean."""
@@ -36,12 +39,7 @@ class TrialTable:
 
 def trial_table(results: Sequence[BenchmarkResult]) -> TrialTable:
     """Returns the table of all trials of the results."""
-    factors = sorted({factor for result in results for factor in levels_and_parameters(result)})
-    found = [
-        _place(result) | {factor: levels_and_parameters(result).get(factor) for factor in factors} | row
-        for result in results
-        for row in _rows(result)
-    ]
+    found = [place | _preflight(result) | row for result, place in _cases(results) for row in _rows(result)]
     columns = tuple(dict.fromkeys(name for row in found for name in row))
     return TrialTable(columns, tuple(tuple(row.get(name) for name in columns) for row in found))
 
@@ -51,10 +49,65 @@ def to_csv(results: Sequence[BenchmarkResult]) -> str:
 
     No cell is a formula to a spreadsheet.
     """
-    table, text = trial_table(results), io.StringIO()
+    table = trial_table(results)
+    return _write(table.columns, table.rows)
+
+
+def tcp_to_csv(results: Sequence[BenchmarkResult]) -> tuple[str, tuple[str, ...]]:
+    """Returns one row per sample of TCP as CSV, and what is wrong with the traces that cannot be decoded.
+
+    The text is empty if no result has a sample.
+    """
+    problems: list[str] = []
+    rows = _samples(results, problems)
+    first = next(rows, None)
+    if first is None:
+        return "", tuple(problems)
+    text = _write(tuple(first), (row.values() for row in chain((first,), rows)))
+    return text, tuple(problems)
+
+
+def _samples(results: Sequence[BenchmarkResult], problems: list[str]) -> Iterator[dict[str, Any]]:
+    """Yields the samples of all traces. Adds a line to `problems` for each trace that cannot be decoded."""
+    for result, place in _cases(results):
+        for trace in result.recorded.traces:
+            try:
+                connections = decode_trace(trace)
+            except ValueError as error:
+                problems.append(f"{result.metadata.name}: {error}")
+                continue
+            origin = place | {
+                "trial": trace.trial,
+                "warmup": trace.warmup,
+                "side": trace.side,
+                "client": trace.client + 1,
+                "sender": sender_name(result, trace),
+            }
+            for number, connection in enumerate(connections, start=1):
+                for sample in connection.samples:
+                    yield origin | {"stream": number, "port": connection.port} | _sample(*sample)
+
+
+def _sample(
+    milliseconds: int, window: int, threshold: int, trip: int, variance: int, retransmits: int, rate: int, state: int
+) -> dict[str, Any]:
+    return {
+        "seconds": milliseconds / 1000,
+        "congestionWindowBytes": window,
+        "slowStartThresholdBytes": threshold or None,
+        "roundTripMicroseconds": trip,
+        "roundTripVarianceMicroseconds": variance,
+        "retransmits": retransmits,
+        "deliveryBitsPerSecond": rate,
+        "state": TCP_STATES[min(state, len(TCP_STATES) - 1)],
+    }
+
+
+def _write(columns: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(table.columns)
-    writer.writerows([_text(value) for value in row] for row in table.rows)
+    writer.writerow(columns)
+    writer.writerows([_text(value) for value in row] for row in rows)
     return text.getvalue()
 
 
@@ -81,6 +134,14 @@ def to_parquet(results: Sequence[BenchmarkResult]) -> bytes:
     return file.getvalue()
 
 
+def _cases(results: Sequence[BenchmarkResult]) -> Iterator[tuple[BenchmarkResult, dict[str, Any]]]:
+    """Yields each result with its case, its nodes, and the level of every factor of all results."""
+    factors = sorted({factor for result in results for factor in levels_and_parameters(result)})
+    for result in results:
+        levels = levels_and_parameters(result)
+        yield result, _place(result) | {factor: levels.get(factor) for factor in factors}
+
+
 def _place(result: BenchmarkResult) -> dict[str, Any]:
     spec = result.spec
     return {
@@ -94,8 +155,12 @@ def _place(result: BenchmarkResult) -> dict[str, Any]:
         "clientClass": spec.client.node_class,
         "clientNode": spec.client.node,
         "clientAccessNetwork": spec.client.access_network or None,
-        **{f"preflight{name[0].upper()}{name[1:]}": value for name, value in worst_network(spec.networks).items()},
     }
+
+
+def _preflight(result: BenchmarkResult) -> dict[str, Any]:
+    known = worst_network(result.spec.networks)
+    return {f"preflight{name[0].upper()}{name[1:]}": value for name, value in known.items()}
 
 
 def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:

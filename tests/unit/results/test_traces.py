@@ -9,11 +9,14 @@ import pytest
 
 from tests.unit.kinds.network.trials import line, measured, trace, traced
 from tierbench.api.record import MAXIMUM_TRACE_BYTES, RecordStatus, TrialTrace
-from tierbench.report.timeline import decode_trace
 from tierbench.results.client_output import PartOutput, add_traces, merge_parts
+from tierbench.results.traces import decode_trace
 
-COLUMNS = ("milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds", "state")
-SAMPLES = {name: [1] for name in COLUMNS}
+COLUMNS = (
+    "milliseconds", "congestionWindowBytes", "slowStartThresholdBytes", "roundTripMicroseconds",
+    "roundTripVarianceMicroseconds", "retransmits", "deliveryBitsPerSecond", "state",
+)  # fmt: skip
+SAMPLES = {"port": 5201, **{name: [1] for name in COLUMNS}}
 
 
 def test_a_trace_is_decoded_as_it_was_sampled() -> None:
@@ -24,6 +27,7 @@ def test_a_trace_is_decoded_as_it_was_sampled() -> None:
     assert connection.congestion_window_bytes == (14480, 28960, 43440, 57920)
     assert connection.round_trip_microseconds == (250, 500, 750, 1000)
     assert connection.states == (0, 0, 3, 0)
+    assert (connection.port, connection.retransmits) == (5201, (0, 0, 1, 1))
 
 
 def test_traces_that_do_not_fit_are_counted() -> None:
@@ -54,8 +58,10 @@ def test_a_damaged_trace_is_an_error(data: str) -> None:
         '{"connections": [{"milliseconds": [1e400]}]}',
         json.dumps({"connections": [SAMPLES | {"state": [-9]}]}),
         json.dumps({"connections": [SAMPLES | {"roundTripMicroseconds": [10**300]}]}),
+        json.dumps({"connections": [SAMPLES] * 9}),
+        json.dumps({"connections": [SAMPLES | {name: [1] * 1025 for name in COLUMNS}]}),
     ],
-    ids=["nested", "list", "number", "infinite", "state", "huge"],
+    ids=["nested", "list", "number", "infinite", "state", "huge", "connections", "samples"],
 )
 def test_a_hostile_trace_is_an_error_of_the_trace(text: str) -> None:
     data = b64encode(gzip.compress(text.encode())).decode()
