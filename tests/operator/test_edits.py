@@ -1,5 +1,8 @@
 """A manifest that is changed and applied again, in every phase, and what GitOps tools see meanwhile."""
 
+import os
+import signal
+
 import pytest
 
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
@@ -43,6 +46,26 @@ def test_change_during_a_trial_is_measured_by_another_run(site: Site, kubectl: K
     assert (kstatus(running.object), argo(running.object)[0]) == ("Current", "Healthy")
     assert {item["observedGeneration"] for item in running.status["conditions"]} == {2}
     kubectl("wait", "tbf/files", "--for=condition=Complete", "--timeout=1s")
+
+
+@pytest.mark.timing
+def test_trials_that_clients_print_while_the_operator_is_down_survive_a_change(site: Site, kubectl: Kubectl) -> None:
+    running = Running(kubectl)
+    steps = site.steps(running, file_transfer(fileSizes=["1Mi"], repetitions=5))
+    assert next(steps) == "the server starts"
+    next(steps)  # the first trial
+    for pid in site.pids(site.release.pod):
+        os.kill(pid, signal.SIGSTOP)
+    next(steps)
+    next(steps)  # two trials are printed, and the third one does not end
+    kubectl.apply(file_transfer(fileSizes=["4Mi"]))
+    site.kill()
+    wait_for("run 2", lambda: running.status["run"]["number"] == 2)
+    (earlier,) = (item for item in running.results if item["spec"]["run"] == 1)
+    assert [trial["trial"] for trial in earlier["status"]["trials"]] == [1, 2]
+    assert earlier["metadata"]["labels"].get(LABEL) == "true"
+    list(steps)
+    wait_for_run(running, 2)
 
 
 @pytest.mark.timing

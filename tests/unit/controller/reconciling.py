@@ -146,11 +146,14 @@ class Demo:
     async def until_measured(self, log: str | None = None) -> None:
         """Reconciles until the client's pod has ended, with its log and its seal."""
         await self.until_client()
+        log = trial_line(1) if log is None else log
+        self.put_client("Succeeded", {"terminated": {"exitCode": 0, "reason": "Completed", "message": seal(log)}}, log)
+
+    def put_client(self, phase: str, state: Raw, log: str) -> None:
+        """Stores the client's pod in this phase, with the state of its container and its log."""
         job = self.stored(JOBS, CLIENT)["metadata"]
         owner = {"kind": "Job", "name": CLIENT, "uid": job["uid"], "controller": True}
-        log = trial_line(1) if log is None else log
-        state = {"terminated": {"exitCode": 0, "reason": "Completed", "message": seal(log)}}
-        status = {"phase": "Succeeded", "containerStatuses": [{"name": "client", "state": state}]}
+        status = {"phase": phase, "containerStatuses": [{"name": "client", "state": state}]}
         metadata = {"name": f"{CLIENT}-x", "labels": job["labels"], "ownerReferences": [owner]}
         self.api.put(PODS, {"metadata": metadata, "spec": {"nodeName": "u1"}, "status": status})
         self.api.logs[f"{CLIENT}-x"] = log.encode()

@@ -63,6 +63,18 @@ async def test_unreachable_log_fails_the_case_and_names_the_node(demo: Demo, mon
     assert not [name for name in demo.api.names("jobs") if name.endswith("a2")], "it is not measured again"
 
 
+async def test_trial_that_is_printed_just_before_a_change_is_read_and_recorded(demo: Demo) -> None:
+    """It would not have been read before the next attempt to follow the log, a second later."""
+    await demo.until_client()
+    demo.put_client("Running", {"running": {}}, "")
+    for _ in range(5):
+        await demo.reconcile()
+    demo.api.logs[f"{CLIENT}-x"] = trial_line(1).encode()
+    demo.api.change(RESOURCE, "demo", metadata={"generation": 2}, spec={"fileSizes": ["2Mi"]})
+    await demo.until(lambda: CLIENT not in demo.api.names("jobs"))
+    assert [trial["trial"] for trial in demo.record_status["trials"]] == [1]
+
+
 async def test_reconcile_follows_at_once_after_a_written_status(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     """No watch event follows from an own write: after the end of a run, nothing happened for half a minute."""
     waits: list[float] = []

@@ -1,18 +1,21 @@
 """Changes of a spec: what they supersede and what they leave alone, in every phase."""
 
 from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 
 from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left, until_printed
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark
-from tierbench.api.benchmark import Phase, RunStatus
+from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark, node
+from tierbench.api.benchmark import Benchmark, Phase, RunStatus
 from tierbench.api.canonical import spec_hash
 from tierbench.api.policy import Policy
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
+from tierbench.workloads.workload import ROLE_CLIENT
 
 OTHER: dict[str, Any] = {"fileSizes": ["4Mi"], "servers": {"nodeClassNames": ["jetson"]}}
 FIRST = "ft-demo-r1-c001"
@@ -59,6 +62,62 @@ def test_change_during_a_trial_ends_the_run_and_keeps_what_it_measured() -> None
     assert [event.message for event in superseded] == [
         "The spec has changed: run 1 ends, and run 2 measures the current spec."
     ]
+
+
+SIMULTANEOUS = {"nodeClassNames": ["user"], "nodesPerClass": 2, "modes": ["Simultaneous"]}
+
+
+@pytest.mark.parametrize(
+    ("made", "other"),
+    [
+        (benchmark, OTHER),
+        (broker_benchmark, {"payload": {"sizes": ["4Ki"]}}),
+        (partial(network_benchmark, clients=SIMULTANEOUS), {"repetitions": 2}),
+    ],
+)
+@pytest.mark.parametrize("reason", [reasons.SUPERSEDED, reasons.SUSPENDED])
+def test_trials_that_were_printed_and_not_read_are_recorded(
+    made: Callable[[], Benchmark], other: dict[str, Any], reason: str
+) -> None:
+    """The operator was down, or reads a log late."""
+    world = World(made(), lines_behind=100)
+    world.nodes["u2"] = node("u2", "user")
+    until_printed(world, 6)
+    assert not measured_trials(world)
+    if reason == reasons.SUPERSEDED:
+        world.edit(**other)
+    else:
+        world.change_spec(suspend=True)
+    while not nothing_left(world):
+        world.advance()
+    printed = {
+        pod.rpartition("-c")[0] + f"-c{int(turn.split(':')[0]):03d}/{turn.split(':')[1]}" for pod, turn in world.printed
+    }
+    assert printed == {f"{name}/{trial}" for name, trial in measured_trials(world)}
+
+
+def test_trial_that_a_part_has_not_printed_is_not_recorded() -> None:
+    """Only one part of two has printed the second trial."""
+    world = World(broker_benchmark(), lines_behind=100)
+    until_printed(world, 2)
+    pod = next(pod for pod in world.pods.values() if pod.role == ROLE_CLIENT and pod.part == 1)
+    world._print_next(pod)
+    world.edit(payload={"sizes": ["4Ki"]})
+    world.run()
+    assert len([trial for trial in measured_trials(world) if "-r1-" in trial[0]]) == 1
+
+
+def test_log_that_cannot_be_read_holds_up_a_change_for_a_while_only() -> None:
+    world = World(lines_behind=100)
+    until_printed(world, 2)
+    world.edit(**OTHER)
+    world.unreadable_logs_since = world.now
+    world.reconcile()
+    assert world.reconcile().requeue_after > 0
+    assert not any(job.deleting for job in world.jobs.values())
+    world.now += timedelta(seconds=world.benchmark.spec.timeouts.node_not_ready_seconds + 1)
+    world.run()
+    assert number(world) == 2
 
 
 def pending(world: World) -> None:
@@ -136,8 +195,8 @@ def test_spec_that_comes_back_before_the_run_has_ended_continues_it() -> None:
     until_printed(world, 2)
     before = world.benchmark.spec.to_json()
     world.edit(**OTHER)
-    world.reconcile()
-    assert any(job.deleting for job in world.jobs.values())
+    while not any(job.deleting for job in world.jobs.values()):
+        world.reconcile()
     world.edit(**before)
     world.run()
     assert (number(world), measured_trials(world)) == (1, every_trial_once(world))

@@ -59,7 +59,8 @@ def recording(value: Any, path: Path, reads: set[Path]) -> Any:
 
 def metadata(**more: Any) -> Raw:
     references = [{"kind": OWNER.kind, "name": OWNER.name, "uid": OWNER.uid, "controller": True}]
-    labels = {**dict.fromkeys(CHILD_LABELS, "1"), **OWNER.selector, "tierbench.io/role": "server", "other": "v"}
+    roles = {"tierbench.io/role": "server", "tierbench.io/part-role": "Whole"}
+    labels = {**dict.fromkeys(CHILD_LABELS, "1"), **OWNER.selector, **roles, "other": "v"}
     return {
         "name": "one",
         "namespace": "default",

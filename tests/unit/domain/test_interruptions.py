@@ -24,6 +24,7 @@ from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_o
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
+from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.domain.decide import decide
 from tierbench.domain.decision import (
     AcquireLeases,
@@ -35,6 +36,7 @@ from tierbench.domain.decision import (
     SaveResult,
 )
 from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
+from tierbench.workloads.workload import LABEL_PART, LABEL_PARTS, LABEL_RUN
 
 MOST_PASSES = 8
 FILES, PAYLOAD, STRIMZI = "files", "payloads", "payloads by Strimzi"
@@ -187,6 +189,19 @@ def subjects(draw: st.DrawFn, kind: str) -> Subject:
     )
 
 
+def assert_printed_is_recorded(world: World) -> None:
+    """Every trial that all parts of a client have printed is recorded."""
+    parts: dict[tuple[str, int, int], set[int]] = {}
+    for pod, turn in world.printed:
+        case, trial = map(int, turn.split(":"))
+        labels = world.manifests[pod]["metadata"]["labels"]
+        result = f"{world.owner.prefix}-r{labels[LABEL_RUN]}-c{case:03d}"
+        if case <= MAXIMUM_CASES:  # the others are of the preflight
+            parts.setdefault((result, trial, int(labels[LABEL_PARTS])), set()).add(int(labels[LABEL_PART]))
+    printed = {(result, trial) for (result, trial, count), found in parts.items() if len(found) == count}
+    assert printed <= set(measured_trials(world))
+
+
 def assert_clean(world: World) -> None:
     assert nothing_left(world)
     assert not isinstance(world, StrimziWorld) or not world.objects
@@ -257,12 +272,14 @@ def test_pods_killed_at_any_time_lose_no_trial(kind: str, data: st.DataObject) -
 def test_a_run_suspended_at_any_write_leaves_nothing_and_completes_later(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
+    world.lines_behind = data.draw(st.integers(0, 2))
     for _ in range(data.draw(st.integers(0, 60))):
         if world.due and world.reconcile(killed(data)).requeue_after > 0:
             world.step()
     world.change_spec(suspend=True)
     world.run()
     assert_clean(world)
+    assert_printed_is_recorded(world)
     world.change_spec(suspend=False)
     world.run()
     assert_complete(subject, world)
@@ -307,6 +324,7 @@ def test_another_order_of_the_spec_at_any_write_has_nothing_measured_twice(kind:
 def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world, plain = subject.world(), subject.world()
+    world.lines_behind = data.draw(st.integers(0, 2))
     run_edited(world, data, edits_of(subject))
     plain.edit(**world.benchmark.spec.to_json())
     plain.run()
@@ -321,4 +339,5 @@ def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: 
     earlier = [result for result in world.results.values() if result.spec.run != status.run.number]
     assert all(result.status.phase is not ResultPhase.RUNNING for result in earlier)
     assert all(result.superseded or not result.status.missing for result in earlier)
+    assert_printed_is_recorded(world)
     assert_clean(world)

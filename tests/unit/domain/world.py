@@ -48,6 +48,8 @@ from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PART_ROLE,
+    LABEL_PARTS,
     LABEL_PASS,
     LABEL_RUN,
     LABEL_SLOT,
@@ -55,6 +57,7 @@ from tierbench.workloads.workload import (
     ROLE_SERVER,
     Images,
     Owner,
+    Role,
 )
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -252,6 +255,10 @@ class World:
     unreadable: set[str] = field(default_factory=set)
     permanently_rejected: set[str] = field(default_factory=set)
     needs_earlier_runs: bool = False
+    reads_logs: bool = False
+    lines_behind: int = 0
+    """How many lines of a running client the operator has not read yet, unless it reads the log to its end."""
+    unreadable_logs_since: datetime | None = None
 
     @property
     def owner(self) -> Owner:
@@ -283,11 +290,7 @@ class World:
             if self.needs_earlier_runs
             else None,
             known_results=tuple(map(_head, self.results.values())),
-            logs={
-                pod.uid: PodLog(parse_output(self.logs.get(pod.uid, "")), complete=pod.terminated is not None)
-                for pod in self.pods.values()
-                if pod.role == ROLE_CLIENT
-            },
+            logs={pod.uid: self._log(pod) for pod in self.pods.values() if pod.role == ROLE_CLIENT},
             quotas=self.quotas,
             rejected_create=self.rejected_create,
             rejected_pods={name: FailedRequest(START, self.forbidden) for name in self.jobs if self.forbidden},
@@ -295,6 +298,13 @@ class World:
             unreadable=frozenset(self.unreadable),
             permanently_rejected=frozenset(self.permanently_rejected),
         )
+
+    def _log(self, pod: PodView) -> PodLog:
+        complete, lines = pod.terminated is not None, self.logs.get(pod.uid, "").splitlines(keepends=True)
+        failed = None if self.unreadable_logs_since is None else FailedRequest(self.unreadable_logs_since, "timeout")
+        current = complete or (self.reads_logs and failed is None)
+        read = lines if current else lines[: max(len(lines) - self.lines_behind, 0)]
+        return PodLog(parse_output("".join(read)), complete, None if current else failed, current)
 
     @property
     def due(self) -> bool:
@@ -308,6 +318,7 @@ class World:
         """Reconciles once. `killed_after` returns after how many of its writes the operator is killed, or None."""
         decision = decide(self.observe(), self.now)
         self.needs_earlier_runs, self.reads_records = decision.needs_earlier_runs, decision.reads_records
+        self.reads_logs = decision.reads_logs
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
         writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
         killed = None if killed_after is None else killed_after(len(writes))
@@ -376,7 +387,10 @@ class World:
         pod = self.pods.get(job.name)
         if pod is None and not job.finished and not self.forbidden:
             place = {"case": job.case, "pass_number": job.pass_number, "attempt": job.attempt, "part": job.part}
-            self.pods[job.name] = self._pod(job.name, ROLE_CLIENT, job.run, **place)
+            labels = self.manifests[job.name]["spec"]["template"]["metadata"]["labels"]
+            parts, role = int(labels[LABEL_PARTS]), Role(labels[LABEL_PART_ROLE])
+            made = self._pod(job.name, ROLE_CLIENT, job.run, **place)
+            self.pods[job.name] = replace(made, parts=parts, part_role=role)
         elif pod is not None and pod.terminated is not None:
             self.jobs[job.name] = replace(job, finished=True)
 

@@ -19,10 +19,12 @@ _logger = logging.getLogger(__name__)
 
 @dataclass
 class _Log:
-    """The parsed part of one pod's log. `failure` is why, and since when, it cannot be read to its end."""
+    """The parsed part of one pod's log. `failure` is why, and since when, it cannot be read to its end. `current` says
+    whether the last call of `read` has read it to its end."""
 
     output: Output = field(default_factory=Output)
     complete: bool = False
+    current: bool = False
     failure: FailedRequest | None = None
     task: asyncio.Task[None] | None = None
 
@@ -49,18 +51,25 @@ class LogFollower:
         self._on_line = on_line
         self._pods: dict[str, _Log] = {}
 
-    async def read(self, pods: Iterable[PodView]) -> dict[str, PodLog]:
-        """Returns the logs of pods by UID. Reads the log of a terminated pod to its end first."""
+    async def read(self, pods: Iterable[PodView], *, to_now: bool = False) -> dict[str, PodLog]:
+        """Returns the logs of pods by UID. Reads the log of a terminated pod to its end first; with `to_now`, also the
+        logs of running pods."""
         clients = {pod.uid: pod for pod in pods}
         for uid in self._pods.keys() - clients.keys():
             self._pods.pop(uid).stop()
         for pod in clients.values():
             known = self._pods.setdefault(pod.uid, _Log())
+            known.current = False
             if pod.terminated is not None:
                 await self._finish(pod, known)
             elif pod.started and known.task is None:
                 known.task = asyncio.create_task(self._follow(pod, known))
-        return {uid: PodLog(known.output, known.complete, known.failure) for uid, known in self._pods.items()}
+            if to_now and pod.started and pod.terminated is None:
+                await self._read_to_end(pod, known)
+        return {
+            uid: PodLog(known.output, known.complete, known.failure, known.current or known.complete)
+            for uid, known in self._pods.items()
+        }
 
     async def _finish(self, pod: PodView, known: _Log) -> None:
         """Reads the complete log of a terminated pod, unless all that its seal counts has been read."""
@@ -70,17 +79,22 @@ class LogFollower:
         if pod.terminated is not None and check_seal(known.output, pod.terminated.message).state is SealState.COMPLETE:
             known.complete = True
             return
+        await self._read_to_end(pod, known)
+        known.complete = known.current
+
+    async def _read_to_end(self, pod: PodView, known: _Log) -> None:
+        """Reads a log to its current end. That of a pod that is gone has no more."""
         try:
             known.update((await self._read(pod, None)).output)
         except REQUEST_ERRORS as error:
             if isinstance(error, ApiError) and error.reason == _GONE:
-                known.complete = True
+                known.current = True
                 return
             _logger.warning("cannot read a log to its end; retrying", extra=self._fields(pod, error))
             since = self._kube.now() if known.failure is None else known.failure.since
             known.failure = FailedRequest(since, str(error) or type(error).__name__)
         else:
-            known.complete, known.failure = True, None
+            known.current, known.failure = True, None
 
     async def _follow(self, pod: PodView, known: _Log) -> None:
         while True:

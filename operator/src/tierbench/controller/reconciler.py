@@ -43,7 +43,7 @@ from tierbench.domain.servers import known_apis
 from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
-from tierbench.workloads.workload import MOST_INHERITED_LABELS, ROLE_CLIENT, Owner, labels_left_out
+from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, labels_left_out
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
@@ -97,6 +97,7 @@ class BenchmarkReconciler:
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
         self._reads_earlier = False
+        self._reads_logs = False
         self._reads_records: tuple[str, ...] = ()
         self._records: dict[str, BenchmarkRecord | None] = {}
         self._stopped = False
@@ -202,6 +203,7 @@ class BenchmarkReconciler:
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
         decision = decide(observed, self._context.kube.now())
         self._reads_earlier, self._reads_records = decision.needs_earlier_runs, decision.reads_records
+        self._reads_logs = decision.reads_logs
         self._enqueue(observed, decision)
         written = await self._write(observed, decision)
         for action in decision.actions:
@@ -219,7 +221,7 @@ class BenchmarkReconciler:
         """
         context, owner, started = self._context, self._owner, time.monotonic()
         owned = await collect_objects(context, owner, self._ref_manager, ())
-        await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT)
+        await self._logs.read(owned.children.client_pods)
         conditions = context.definitions.conditions(raw, context.kube.now())
         if conditions is not None:
             await self._apply_status(raw["metadata"], {**raw.get("status", {}), "conditions": conditions})
@@ -278,7 +280,7 @@ class BenchmarkReconciler:
             records=dict(self._records),
             earlier=earlier,
             known_results=owned.children.known_results,
-            logs=await self._logs.read(pod for pod in owned.children.pods if pod.role == ROLE_CLIENT),
+            logs=await self._logs.read(owned.children.client_pods, to_now=self._reads_logs),
             queue=context.queue,
             unowned=owned.children.unowned,
             last_orphaned_run=owned.children.last_orphaned_run,

@@ -36,7 +36,7 @@ from tierbench.domain.views import (
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, is_owned_by, parse_time, type_of
-from tierbench.workloads.workload import LABEL_ROLE, Owner, Workload
+from tierbench.workloads.workload import LABEL_ROLE, ROLE_CLIENT, Owner, Workload
 
 View = TypeVar("View")
 
@@ -67,6 +67,11 @@ class Children:
     unowned: tuple[str, ...] = ()
     last_orphaned_run: int = 0
     unreadable: frozenset[str] = frozenset()
+
+    @property
+    def client_pods(self) -> tuple[PodView, ...]:
+        """The pods of clients."""
+        return tuple(pod for pod in self.pods if pod.role == ROLE_CLIENT)
 
 
 class ControllerRefManager:

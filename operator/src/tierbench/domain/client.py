@@ -1,20 +1,20 @@
 """The client of a block: its Jobs and pods, how they start and end, and the trials in their logs."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import Final
 
-from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES, MAXIMUM_TRIALS, TrialLine
+from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES, MAXIMUM_TRIALS
 from tierbench.domain import reasons
 from tierbench.domain.decision import Action, Create, DeleteJob, PodLog
 from tierbench.domain.placement import held_too_long, renew_leases, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
 from tierbench.domain.views import JobView, PodView, Problem
-from tierbench.results.client_output import Output, PartOutput, PrintedTrial, SealState, check_seal, merge_parts
+from tierbench.results.client_output import Output, SealState, check_seal
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import (
     ROLE_CLIENT,
@@ -151,33 +151,8 @@ def _instances(
             return class_deleted(part.node_class)
         name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
         place = (name, number, first.number, attempt, part, node, node_class.spec)
-        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number))
+        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number, len(client.parts)))
     return tuple(instances)
-
-
-TrialFilter = Callable[[PrintedTrial], bool]
-
-
-def merge_trials(
-    client: Client, case: Case, wanted: TrialFilter = lambda _: True
-) -> Iterator[tuple[int, tuple[TrialLine, ...]]]:
-    """Yields per attempt the wanted trials of a case that all parts have printed, merged into one line per trial."""
-    for attempt in sorted({pod.attempt for pod in client.pods}):
-        pods = {pod.part: pod for pod in client.pods if pod.attempt == attempt}
-        parts = [_output_of(client, case, part, pods.get(part.index), wanted) for part in client.parts]
-        yield attempt, merge_parts(parts)
-
-
-def _output_of(client: Client, case: Case, part: ClientPart, pod: PodView | None, wanted: TrialFilter) -> PartOutput:
-    """Returns what a part has printed of a case. A part with the role SHARE is lost once it has failed and its log is
-    complete. Lines without a case number belong to the first case."""
-    if pod is None:
-        return PartOutput((), part.role is Role.ECHO)
-    log = client.log(pod)
-    failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
-    lost = part.role is Role.SHARE and failed
-    of_case = (trial for trial in log.output.printed if (trial.case or client.first.number) == case.number)
-    return PartOutput(tuple(trial.line for trial in of_case if wanted(trial)), part.role is Role.ECHO, lost)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
 from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_many_cases
 from tierbench.domain.preflight import preflight
+from tierbench.domain.printed import end_clients
 from tierbench.domain.run import Run
 from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
 from tierbench.domain.status import ConditionUpdate, assess, build_status, set_conditions, verdicts_in_progress
@@ -63,7 +64,7 @@ def _decide(observed: Observed, now: datetime) -> Decision:
     if status is None:
         return _wait_for_next_run(observed, now)
     if observed.benchmark.spec.run_policy.suspend:
-        return _suspend(observed, now)
+        return _suspend(observed, status, now)
     run = Run(observed, status, now)
     if run.mismatched_results:
         return supersede(observed, status, _mismatch(run), now)
@@ -194,8 +195,8 @@ def _history_events(run: Run) -> tuple[Event, ...]:
     return (Event(reasons.HISTORY_LIMITED, message, warning=True),)
 
 
-def _suspend(observed: Observed, now: datetime) -> Decision:
-    """Stops clients and servers, and releases the nodes. What was measured stays in the results."""
+def _suspend(observed: Observed, run: RunStatus, now: datetime) -> Decision:
+    """Saves what clients have printed, stops them and their servers, and releases the nodes."""
     benchmark = observed.benchmark
     step = cleanup(observed, now)
     message = "spec.runPolicy.suspend is true. Set it to false to continue with the next trial."
@@ -216,7 +217,7 @@ def _suspend(observed: Observed, now: datetime) -> Decision:
         }
     )
     if step is not None:
-        return Decision(status, step.actions, requeue_after=step.requeue_after)
+        return end_clients(observed, run, status, step, now)
     return Decision(status, events=(Event(reasons.SUSPENDED, message),))
 
 

@@ -27,12 +27,13 @@ class FailedRequest:
 
 @dataclass(frozen=True)
 class PodLog:
-    """The log of a client pod. `complete` says that the pod has terminated and its log was read to the end. `error` is
-    set if the pod has terminated and its log cannot be read."""
+    """The log of a client pod. `complete` says that the pod has terminated and its log was read to the end, `current`
+    that it was read to its end in this reconcile. `error` is set if it could not be read to its end."""
 
     output: Output = field(default_factory=Output)
     complete: bool = False
     error: FailedRequest | None = None
+    current: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,8 +233,9 @@ class Decision:
     """The result of one reconcile: write the status, then carry out the actions, then record the events.
 
     `requeue_after` is in seconds; 0 reconciles again at once, because the actions have changed something. `waits_for`
-    is what the benchmark queues for until it holds its nodes. `reads_records` names the records, and
-    `needs_earlier_runs` asks for the results of earlier runs, that the next reconcile observes.
+    is what the benchmark queues for until it holds its nodes. `reads_records` names the records that the next reconcile
+    observes. `needs_earlier_runs` asks for the results of earlier runs, and `reads_logs` for logs up to their current
+    end.
     """
 
     status: BenchmarkStatus
@@ -243,3 +245,4 @@ class Decision:
     waits_for: Wait | None = None
     reads_records: tuple[str, ...] = ()
     needs_earlier_runs: bool = False
+    reads_logs: bool = False

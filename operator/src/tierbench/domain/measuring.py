@@ -13,8 +13,9 @@ from tierbench.api.record import RecordEnd, RecordStatus
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
-from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
+from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
 from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.printed import add_printed_trials, traced_trials
 from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event, early_end, end_case, save_record, save_result
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
@@ -165,14 +166,9 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
 
 
 def _with_printed_trials(client: Client, one: Measurement) -> Measurement:
-    record, recorded = one.record, {(trial.warmup, trial.trial) for trial in one.record.trials}
-    for attempt, trials in merge_trials(client, one.case, lambda trial: trial.key not in recorded):
-        record = aggregate.add_trials(one.spec, record, trials, attempt)
-    if record is not one.record:
-        aggregate.summarize(one.spec, record)  # what has no statistics is not recorded
-    traced = {trial.key for pod in client.pods for trial in client.log(pod).output.printed if trial.traced}
-    found = merge_trials(client, one.case, lambda trial: trial.key in traced)
-    return replace(one, record=record, traced=tuple(line for _, trials in found for line in trials))
+    logs = client.run.observed.logs
+    record = add_printed_trials(one.spec, one.record, client.pods, logs)
+    return replace(one, record=record, traced=traced_trials(one.spec, client.pods, logs))
 
 
 def _unreadable(one: Measurement) -> Problem:
@@ -191,7 +187,8 @@ def _schedule(running: RunningBlock) -> tuple[ScheduledTrial, ...]:
 
 
 def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> Decision:
-    """Starts a client for the missing trials, and deletes stale Jobs by the actions of `stale`."""
+    """Starts a client for the missing trials, and deletes stale Jobs by the actions of `stale`. The results exist
+    before the client: what it prints can be saved even if the spec has changed meanwhile."""
     schedule = _schedule(running)
     if not schedule:
         return _finish_block(running, stale)
@@ -199,7 +196,7 @@ def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> 
     started = nodes if isinstance(nodes, Problem) else start_client(running.client, running.servers, nodes, schedule)
     if isinstance(started, Problem):
         return _fail_cases(running, running.due, started)
-    return Decision(running.build_status(), (*started, *running.save(), *stale), events)
+    return Decision(running.build_status(), (*running.save(), *started, *stale), events)
 
 
 def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:

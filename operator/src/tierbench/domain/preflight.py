@@ -8,8 +8,9 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.domain import reasons
-from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, merge_trials, start_client
+from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
 from tierbench.domain.decision import Decision, Event
+from tierbench.domain.printed import merge_trials
 from tierbench.domain.run import Run
 from tierbench.domain.servers import STANDALONE_PROVIDER, ensure_server
 from tierbench.domain.status import ConditionUpdate, build_status
@@ -152,7 +153,14 @@ def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
 
 def _handle_exit(step: _Step, client_exit: ClientExit) -> Decision:
     """Keeps the only trial of the client. There is no second attempt, because the cases wait."""
-    line = next((line for _, lines in merge_trials(step.client, step.case) for line in lines), None)
+    line = next(
+        (
+            line
+            for _, lines in merge_trials(step.client.pods, step.run.observed.logs, step.case.number)
+            for line in lines
+        ),
+        None,
+    )
     if line is None and client_exit.job.timed_out:
         message = f"{probe().programs} did not end in time. Check the network between the nodes."
         return _failed(step, Problem(reasons.TIMED_OUT, message))

@@ -11,6 +11,7 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.cleanup import cleanup
 from tierbench.domain.decision import Action, Decision, Event, MarkSuperseded, Observed
+from tierbench.domain.printed import end_clients
 from tierbench.domain.servers import RECORDS_AT_ONCE, apis, early_end, end_case, known_apis
 from tierbench.domain.views import Problem, ProviderApi
 from tierbench.kube.meta import format_time
@@ -68,8 +69,8 @@ def new_run(benchmark: Benchmark, number: int, now: datetime) -> RunStatus:
 
 
 def supersede(observed: Observed, run: RunStatus, cause: str, now: datetime) -> Decision:
-    """Ends a run that does not measure the current spec: stops clients and servers, releases the nodes, and ends and
-    marks the results.
+    """Ends a run that does not measure the current spec: saves what clients have printed, stops them and their servers,
+    releases the nodes, and ends and marks the results.
 
     The run counts as ended when nothing is left to do. If the old spec comes back before a result is marked, the run
     continues.
@@ -77,7 +78,7 @@ def supersede(observed: Observed, run: RunStatus, cause: str, now: datetime) -> 
     status = observed.benchmark.status
     step = cleanup(observed, now)
     if step is not None:
-        return Decision(status, step.actions, requeue_after=step.requeue_after)
+        return end_clients(observed, run, status, step, now)
     message = f"{cause}: run {run.number} ends, and run {run.number + 1} measures the current spec."
     results = _results(observed, run)
     marks = tuple(MarkSuperseded(result.metadata.name) for result in results if not result.superseded)

@@ -19,11 +19,14 @@ from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PART_ROLE,
+    LABEL_PARTS,
     LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
     ROLE_CLIENT,
+    Role,
 )
 
 PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
@@ -73,7 +76,8 @@ class Termination:
 
 @dataclass(frozen=True)
 class PodView:
-    """A pod of a benchmark. `limits` are the resource limits of its first container."""
+    """A pod of a benchmark. `limits` are the resource limits of its first container. A client has `parts` pods, and
+    `part_role` is what this one does among them."""
 
     name: str
     uid: str
@@ -95,6 +99,8 @@ class PodView:
     problem: Problem | None
     terminated: Termination | None
     limits: Mapping[str, str] = field(default_factory=dict)
+    parts: int = 1
+    part_role: Role = Role.WHOLE
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,8 @@ def pod_view(raw: Raw) -> PodView:
         problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
         limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
+        parts=int(labels.get(LABEL_PARTS, 1)),
+        part_role=Role(labels.get(LABEL_PART_ROLE, Role.WHOLE)),
     )
 
 

@@ -33,6 +33,8 @@ from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PART_ROLE,
+    LABEL_PARTS,
     LABEL_PASS,
     LABEL_ROLE,
     LABEL_RUN,
@@ -185,6 +187,8 @@ def client_job(
         LABEL_PASS: str(instance.pass_number),
         LABEL_ATTEMPT: str(instance.attempt),
         LABEL_PART: str(instance.part.index),
+        LABEL_PARTS: str(instance.parts),
+        LABEL_PART_ROLE: instance.part.role.value,
     }
     metadata = owner.metadata(instance.name, labels)
     container = {

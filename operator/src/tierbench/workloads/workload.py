@@ -25,9 +25,11 @@ LABEL_CASE: Final = f"{GROUP}/case"
 LABEL_PASS: Final = f"{GROUP}/pass"
 LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
+LABEL_PARTS: Final = f"{GROUP}/parts"
+LABEL_PART_ROLE: Final = f"{GROUP}/part-role"
 CHILD_LABELS: Final = (
     *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT),
-    *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART),
+    *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART, LABEL_PARTS, LABEL_PART_ROLE),
 )
 """The labels of children that are read."""
 ROLE_SERVER: Final = "server"
@@ -229,7 +231,7 @@ class ClientPart:
 
 @dataclass(frozen=True)
 class ClientInstance:
-    """One part of a client on its node, and its trials in order.
+    """One of the `parts` of a client on its node, and its trials in order.
 
     `block` is the number of the first case of its block.
     """
@@ -244,6 +246,7 @@ class ClientInstance:
     schedule: Sequence[ScheduledTrial]
     deadline_seconds: int
     pass_number: int = 1
+    parts: int = 1
 
 
 @dataclass(frozen=True)
