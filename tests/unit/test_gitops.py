@@ -1,6 +1,7 @@
 """GitOps tools tell whether a benchmark progresses, is healthy or has failed: kstatus by rules, Argo CD by a script."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,10 @@ import yaml
 from lupa.lua51 import LuaRuntime  # type: ignore[import-untyped]
 
 from tests.unit.domain.scenarios import until_printed
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.world import START, World, benchmark, node, node_class
 from tierbench.api.benchmark import Phase
 from tierbench.api.schema import object_schema
+from tierbench.domain.placement import resolve
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 DOCUMENT = Path(__file__).parents[2] / "docs/how-to/use-gitops.md"
@@ -30,6 +32,8 @@ def kstatus(item: Raw) -> str:
         found = {"Reconciling": "InProgress", "Stalled": "Failed"}.get(condition["type"])
         if found and condition["status"] == "True":
             return found
+        if condition["type"] == "Ready" and condition["status"] != "True":
+            return "InProgress"
     return "Current"
 
 
@@ -140,3 +144,32 @@ def test_new_object_is_in_progress() -> None:
     status = object_schema(FileTransferBenchmark)["properties"]["status"]["default"]
     item = {"metadata": {"name": "demo", "generation": 1}, "spec": {}, "status": status}
     assert (kstatus(item), argo(item)[0]) == IN_PROGRESS
+
+
+@pytest.mark.parametrize(
+    ("nodes", "status", "reason", "message", "tool"),
+    [
+        (
+            (),
+            "False",
+            "NoSuchNode",
+            "No node matches NodeClass cloud. Label a node, or fix its selector.",
+            "InProgress",
+        ),
+        ((False,), "False", "NoReadyNode", "None of the 1 nodes of NodeClass cloud is Ready", "InProgress"),
+        ((True, False), "True", "NodesReady", "1 of 2 nodes are usable.", "Current"),
+    ],
+)
+def test_tools_see_whether_a_node_class_has_usable_nodes(
+    nodes: tuple[bool, ...], status: str, reason: str, message: str, tool: str
+) -> None:
+    made = node_class("cloud")
+    made = made.model_copy(update={"metadata": made.metadata.model_copy(update={"generation": 1})})
+    known = [node(f"c{number}", "cloud", ready=ready) for number, ready in enumerate(nodes)]
+    found = resolve(made, known, START)
+    (condition,) = found.conditions
+    assert (condition.type, condition.status, condition.reason) == ("Ready", status, reason)
+    assert condition.message.startswith(message)
+    assert kstatus({"metadata": {"generation": 1}, "status": found.to_json()}) == tool
+    later = resolve(made.model_copy(update={"status": found}), known, START + timedelta(hours=1))
+    assert later == found, "the condition has changed although the nodes have not"

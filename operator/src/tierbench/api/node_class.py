@@ -176,8 +176,9 @@ class NodeClass(Resource):
         short_names=("tbc",),
         namespaced=False,
         columns=(
+            Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
             Column("Nodes", ".status.nodes", "integer"),
-            Column("Ready", ".status.readyNodes", "integer"),
+            Column("Usable", ".status.readyNodes", "integer"),
             Column("Arch", ".status.architectures"),
             Column("CPU", ".status.cpu"),
             Column("Memory", ".status.memory"),

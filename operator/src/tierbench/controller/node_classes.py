@@ -72,7 +72,7 @@ class ClusterView:
         errors = []
         for item in list(self.classes.values()):
             try:
-                status = resolve(item, self.nodes.values())
+                status = resolve(item, self.nodes.values(), kube.now())
                 if status == item.status or self._rejected.get(item.metadata.name) == status:
                     continue
                 written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))

@@ -18,7 +18,7 @@ from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.queueing import Wait, due_time
 from tierbench.domain.run import Run
-from tierbench.domain.status import ConditionUpdate, build_status, verdicts_in_progress
+from tierbench.domain.status import ConditionUpdate, build_status, set_conditions, verdicts_in_progress
 from tierbench.domain.views import NodeView, Problem
 from tierbench.kube.meta import parse_time
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
@@ -181,9 +181,16 @@ def usable(node: NodeView) -> bool:
     return node.ready and node.schedulable
 
 
-def resolve(node_class: NodeClass, nodes: Iterable[NodeView]) -> NodeClassStatus:
-    """Returns the status of a class with these nodes. Its conditions stay as they are."""
+def resolve(node_class: NodeClass, nodes: Iterable[NodeView], now: datetime) -> NodeClassStatus:
+    """Returns the status of a class with these nodes."""
     chosen = _members(node_class, nodes)
+    ready, name = sum(usable(node) for node in chosen), node_class.metadata.name
+    problem = None if ready else _without_node(name, len(chosen))
+    update = (
+        ConditionUpdate(reasons.CLASS_READY, True, reasons.NODES_READY, f"{ready} of {len(chosen)} nodes are usable.")
+        if problem is None
+        else ConditionUpdate(reasons.CLASS_READY, False, problem.reason, problem.message)
+    )
     listed = tuple(
         NodeSummary(name=node.name, ready=usable(node), architecture=node.architecture)
         for node in chosen[:_MAXIMUM_LISTED]
@@ -191,12 +198,12 @@ def resolve(node_class: NodeClass, nodes: Iterable[NodeView]) -> NodeClassStatus
     return NodeClassStatus(
         observed_generation=node_class.metadata.generation,
         nodes=len(chosen),
-        ready_nodes=sum(usable(node) for node in chosen),
+        ready_nodes=ready,
         architectures=",".join(sorted({node.architecture for node in chosen})),
         cpu=_span([node.cpu_millicores for node in chosen], lambda value: f"{value / 1000:g}"),
         memory=_span([node.memory_bytes for node in chosen], _memory),
         members=listed,
-        conditions=node_class.status.conditions,
+        conditions=set_conditions(node_class, (update,), now),
     )
 
 
@@ -224,20 +231,23 @@ def _assign(run: Run, name: str) -> NodeAssignment:
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
     if len(ready) >= needed:
         return NodeAssignment(node_class=name, nodes=ready)
-    if not chosen:
-        reason, message = reasons.NO_SUCH_NODE, f"No node matches NodeClass {name}. Label a node, or fix its selector."
-    elif not ready:
-        reason = reasons.NO_READY_NODE
-        message = (
-            f"None of the {len(chosen)} nodes of NodeClass {name} is Ready and schedulable. See `kubectl get nodes`."
-        )
-    else:
-        reason = reasons.TOO_FEW_NODES
-        message = (
-            f"NodeClass {name} has {len(ready)} usable nodes, but {needed} are needed. Add nodes, or lower "
-            "spec.servers.nodesPerClass."
-        )
-    return NodeAssignment(node_class=name, nodes=ready, reason=reason, message=message)
+    if not ready:
+        problem = _without_node(name, len(chosen))
+        return NodeAssignment(node_class=name, reason=problem.reason, message=problem.message)
+    message = (
+        f"NodeClass {name} has {len(ready)} usable nodes, but {needed} are needed. Add nodes, or lower "
+        "spec.servers.nodesPerClass."
+    )
+    return NodeAssignment(node_class=name, nodes=ready, reason=reasons.TOO_FEW_NODES, message=message)
+
+
+def _without_node(name: str, nodes: int) -> Problem:
+    """Returns why a class with this number of nodes has no usable one."""
+    if not nodes:
+        message = f"No node matches NodeClass {name}. Label a node, or fix its selector."
+        return Problem(reasons.NO_SUCH_NODE, message)
+    message = f"None of the {nodes} nodes of NodeClass {name} is Ready and schedulable. See `kubectl get nodes`."
+    return Problem(reasons.NO_READY_NODE, message)
 
 
 def too_many_cases(run: Run) -> Problem | None:

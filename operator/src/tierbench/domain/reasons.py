@@ -36,7 +36,13 @@ STALLED: Final = "Stalled"
 DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
 """The CustomResourceDefinitions are older than the operator, so runs wait. Upgrade them."""
 
-# Nodes: condition Scheduled, failed cases, events
+# Conditions of node classes
+CLASS_READY: Final = "Ready"
+"""At least one node of the class is Ready and not cordoned. The message has their number."""
+
+# Nodes: conditions Scheduled and Ready, failed cases, events
+NODES_READY: Final = "NodesReady"
+"""Benchmarks can use nodes of the class."""
 NODES_CHOSEN: Final = "NodesChosen"
 """The run has nodes for its servers and clients."""
 NODE_CLASS_NOT_FOUND: Final = "NodeClassNotFound"

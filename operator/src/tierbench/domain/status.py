@@ -42,10 +42,11 @@ class ConditionUpdate:
     message: str
 
 
-def set_conditions(benchmark: Benchmark, updates: Iterable[ConditionUpdate], now: datetime) -> tuple[Condition, ...]:
-    """Returns the conditions of the benchmark with `updates` applied. A transition time changes only with its
-    status."""
-    known = {condition.type: condition for condition in benchmark.status.conditions}
+def set_conditions(
+    resource: Benchmark | NodeClass, updates: Iterable[ConditionUpdate], now: datetime
+) -> tuple[Condition, ...]:
+    """Returns the conditions of an object with `updates` applied. A transition time changes only with its status."""
+    known = {condition.type: condition for condition in resource.status.conditions}
     for update in updates:
         before = known.get(update.type)
         status = "Unknown" if update.status is None else str(update.status)
@@ -56,7 +57,7 @@ def set_conditions(benchmark: Benchmark, updates: Iterable[ConditionUpdate], now
             reason=update.reason,
             message=update.message[:_MAXIMUM_MESSAGE],
             last_transition_time=since,
-            observed_generation=benchmark.metadata.generation,
+            observed_generation=resource.metadata.generation,
         )
     return tuple(known.values())
 

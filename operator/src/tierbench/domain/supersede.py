@@ -69,8 +69,8 @@ def new_run(benchmark: Benchmark, number: int, now: datetime) -> RunStatus:
 
 
 def supersede(observed: Observed, run: RunStatus, cause: str, now: datetime) -> Decision:
-    """Ends a run that does not measure the current spec: saves what clients have printed, stops them and their servers,
-    releases the nodes, and ends and marks the results.
+    """Ends a run that does not measure the current spec. It saves what clients have printed, stops them and their
+    servers, releases the nodes, and ends and marks the results.
 
     The run counts as ended when nothing is left to do. If the old spec comes back before a result is marked, the run
     continues.

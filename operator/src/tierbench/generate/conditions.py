@@ -18,8 +18,8 @@ from tierbench.results.reasons import REASONS
 _SENTENCE_END: Final = re.compile(r"(?<=[.?]) ")
 _SECTION: Final = re.compile(r"^# (.+)$")
 _INTRODUCTION: Final = """\
-A condition is the state of a benchmark or an advice. A reason says why, as one word that scripts can compare. The
-message next to it names the object, and says what to do.
+A condition is the state of a benchmark, a node class or an advice. A reason says why, as one word that scripts can
+compare. The message next to it names the object, and says what to do.
 
 - `kubectl describe` shows conditions and events.
 - `kubectl get results` shows the reason of a failed or invalid case under VALID.
