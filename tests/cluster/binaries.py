@@ -84,6 +84,15 @@ def tool(name: str) -> Path:
     return _once(folder, name, lambda: _build(source, options, ("tool",), folder, host())) / name
 
 
+def client() -> Path:
+    """Returns the path of tierbench-client for this machine, which is built if it is not cached."""
+    source = _GO.parents[1] / "images" / "client"
+    options = ["-trimpath", "-buildvcs=false", "-ldflags=-s -w"]
+    files = [path for path in sorted(source.rglob("*.go")) if not path.name.endswith("_test.go")]
+    folder = cache() / f"client-{host().name}-{_recipe(options, [*files, source / 'go.mod'])}"
+    return _once(folder, "the client", lambda: _build(source, options, (".",), folder, host())) / "client"
+
+
 def _recipe(options: object, files: Sequence[Path]) -> str:
     content = b"".join(file.read_bytes() for file in files)
     return hashlib.sha256(repr(options).encode() + content).hexdigest()[:12]

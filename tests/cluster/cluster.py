@@ -256,7 +256,7 @@ class Cluster:
         try:
             yield
         finally:
-            network.shape(machine, machine.profile.link)
+            network.shape(machine, machine.shaped)
 
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
         """Returns every process of a running pod, including the pause process, by its pid on the host."""

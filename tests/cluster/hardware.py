@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.cluster.machine import Machine
 from tests.cluster.network import Port
 from tests.cluster.processes import run
-from tests.cluster.profiles import Node
+from tests.cluster.profiles import Link, Node
 
 VOLUMES = "/var/lib/tierbench-volumes"
 
@@ -38,6 +38,16 @@ class Hardware(Machine):
     @abstractmethod
     def ends(self) -> list[tuple[Machine, str]]:
         """The machines and interfaces where the node's link is shaped, one for each direction."""
+
+    @property
+    def shaped(self) -> Link | None:
+        """What the kernel shapes at the ends."""
+        return self.profile.link
+
+    @property
+    def connected(self) -> bool:
+        """Whether the link carries packets while the machine runs."""
+        return True
 
     @property
     def disk(self) -> str:

@@ -4,12 +4,13 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.cluster import cgroups, node_files
+from tests.cluster import binaries, cgroups, links, node_files
 from tests.cluster.hardware import ON_DISK, Hardware
 from tests.cluster.machine import Machine
 from tests.cluster.namespaces import Namespaces
 from tests.cluster.node_files import SETTINGS
 from tests.cluster.processes import output, wait
+from tests.cluster.profiles import Link, Node
 
 # Each node has its own of these folders. /var/lib is the last, because it hides the source of the others.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
@@ -28,6 +29,11 @@ _KERNEL = {
 
 @dataclass(frozen=True)
 class NamespaceNode(Hardware, Namespaces):
+    @staticmethod
+    def prepare(profile: Node) -> None:
+        if links.is_pumped(profile.link):
+            binaries.client()
+
     @property
     def pods(self) -> str:
         return self.cgroups.path(self.name)
@@ -35,6 +41,14 @@ class NamespaceNode(Hardware, Namespaces):
     @property
     def ends(self) -> list[tuple[Machine, str]]:
         return [(self, "eth0"), (self.port.switch, self.port.name)]
+
+    @property
+    def shaped(self) -> Link | None:
+        return None if links.is_pumped(self.profile.link) else self.profile.link
+
+    @property
+    def connected(self) -> bool:
+        return not links.is_pumped(self.profile.link) or links.runs(self.port)
 
     def boot(self) -> None:
         """Boots with the node's own folders and disk. Its /run is empty."""
@@ -48,11 +62,18 @@ class NamespaceNode(Hardware, Namespaces):
         Namespaces.boot(self)
         self.run("sh", "-e", stdin=self._mounts(root, disk))
         self.cgroups.make(self.profile, self.disk)
-        peer = ["peer", "name", "eth0", "address", self.port.station, "netns", str(self.pid)]
-        self.port.plug("link", "add", self.port.name, "type", "veth", *peer)
+        self._plug()
         self.network("ip", "address", "add", f"{self.port.address}/24", "dev", "eth0")
         self.network("ip", "link", "set", "eth0", "up")
         self.network("ip", "route", "add", "default", "via", self.port.gateway)
+
+    def _plug(self) -> None:
+        """Creates eth0, and connects it with the switch."""
+        if self.profile.link and links.is_pumped(self.profile.link):
+            links.start(self, self.port, self.profile.link)
+        else:
+            peer = ["peer", "name", "eth0", "address", self.port.station, "netns", str(self.pid)]
+            self.port.plug("link", "add", self.port.name, "type", "veth", *peer)
 
     def container(self) -> str | None:
         """Adds a read throttle to containers if the node's own does not apply to them (cgroup v1)."""

@@ -14,6 +14,9 @@ from tests.cluster.profiles import Link
 if TYPE_CHECKING:
     from tests.cluster.hardware import Hardware
 
+QUEUE_SECONDS = 0.05
+"""How long a packet may wait for those before it on a link with a rate."""
+
 _SWITCH = "switch"
 
 
@@ -63,6 +66,10 @@ class Port:
         # the kernel may still be removing the port of a machine that has just ended
         self.switch.network("sh", "-c", f"ip link delete {self.name} 2>/dev/null || true")
         self.switch.network("ip", *command)
+        self.connect()
+
+    def connect(self) -> None:
+        """Connects the interface, which exists."""
         self.switch.network("ip", "link", "set", self.name, "master", _SWITCH, "up")
 
 
@@ -77,8 +84,8 @@ def connect_node(node: "Hardware", nodes: int) -> None:
     port.switch.network("ip", "route", "replace", pods, "via", port.address)
     node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
     node.run("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={node.profile.congestion_control}")
-    if node.profile.link:
-        shape(node, node.profile.link)
+    if node.shaped:
+        shape(node, node.shaped)
 
 
 def shape(node: "Hardware", link: Link | None) -> None:
@@ -93,9 +100,9 @@ def shape(node: "Hardware", link: Link | None) -> None:
 def discipline(link: Link) -> list[str]:
     """Returns tc's discipline: a token bucket, or netem for delay and loss."""
     if link.rate and not link.emulated:
-        return ["tbf", "rate", link.rate, "burst", "256kb", "latency", "50ms"]
-    # the packets in flight, and a queue of 50 ms as in the token bucket
-    packets = math.ceil(link.bits_per_second * (link.seconds + 0.05) / (8 * 1514))
+        return ["tbf", "rate", link.rate, "burst", "256kb", "latency", f"{QUEUE_SECONDS * 1000:.0f}ms"]
+    # the packets in flight, and a queue as in the token bucket
+    packets = math.ceil(link.bits_per_second * (link.seconds + QUEUE_SECONDS) / (8 * 1514))
     words = ["netem", "limit", str(packets)]
     words += ["delay", link.delay, *([link.jitter] if link.jitter else [])] if link.delay else []
     words += ["loss", link.loss] if link.loss else []

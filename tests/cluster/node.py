@@ -43,8 +43,8 @@ class NodeMachine:
 
     @property
     def booted(self) -> bool:
-        """Whether the machine runs and has booted completely."""
-        return self.machine.init is not None and self._mark.exists()
+        """Whether the machine runs, has booted completely, and is connected."""
+        return self.machine.init is not None and self._mark.exists() and self.machine.connected
 
     @property
     def _mark(self) -> Path:

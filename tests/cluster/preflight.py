@@ -5,7 +5,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tests.cluster import cgroups
+from tests.cluster import cgroups, links
 from tests.cluster.binaries import cache
 from tests.cluster.errors import ClusterError
 from tests.cluster.processes import output
@@ -148,13 +148,10 @@ def _kernel(nodes: list[Node]) -> list[str]:
         "firewall on bridges": "test -d /proc/sys/net/bridge || modprobe br_netfilter",
         "firewall rules (iptables nat)": "iptables -t nat -A POSTROUTING -m comment --comment x -j MASQUERADE",
     }
-    links = [node.link for node in nodes if node.link and node.machine == "namespaces"]
-    if links:
+    if any(node.link and node.machine == "namespaces" for node in nodes):
         steps["a token bucket (tc tbf)"] = "tc qdisc add dev probe0 root tbf rate 1mbit burst 256kb latency 50ms"
-    if any(link.emulated for link in links):
-        steps[_NETEM] = "tc qdisc replace dev probe0 root netem delay 1ms"
-    if any(node.machine == "vm" for node in nodes):
-        steps["network interfaces of type tap"] = "ip tuntap add dev probe3 mode tap"
+    if any(node.machine == "vm" or links.is_pumped(node.link) for node in nodes):
+        steps["network interfaces of type tap: load the module tun"] = "ip tuntap add dev probe3 mode tap"
     script = "\n".join(
         f"! command -v {step.split()[0]} >/dev/null || ({step}) >/dev/null 2>&1 || echo '{what}'"
         for what, step in steps.items()
@@ -166,7 +163,6 @@ def _kernel(nodes: list[Node]) -> list[str]:
     return [f"the kernel offers no {one}" for one in missing]
 
 
-_NETEM = 'network emulator (sch_netem) for delay, jitter and loss: modprobe sch_netem, or write machine = "vm"'
 _OVERLAY = f"""cd $(mktemp --directory --tmpdir={STATE.parent}) && mkdir lower upper work merged
   mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work merged; done=$?
   umount merged; rm -r $PWD; exit $done"""

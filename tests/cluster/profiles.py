@@ -48,7 +48,7 @@ class Link:
 
     @property
     def emulated(self) -> bool:
-        """Whether packets are late or lost, which needs the kernel's network emulator."""
+        """Whether packets are late or lost."""
         return self.delay is not None or self.loss is not None
 
     @property
@@ -59,8 +59,21 @@ class Link:
     @property
     def seconds(self) -> float:
         """The delay in seconds."""
-        match = _DELAY.fullmatch(self.delay or "")
-        return float(match[1]) * _SECONDS[match[2]] if match else 0
+        return _in_seconds(self.delay)
+
+    @property
+    def jitter_seconds(self) -> float:
+        return _in_seconds(self.jitter)
+
+    @property
+    def share(self) -> float:
+        """The share of packets that are lost."""
+        return float((self.loss or "0%").removesuffix("%")) / 100
+
+
+def _in_seconds(text: str | None) -> float:
+    match = _DELAY.fullmatch(text or "")
+    return float(match[1]) * _SECONDS[match[2]] if match else 0
 
 
 @dataclass(frozen=True)
@@ -218,7 +231,10 @@ def _link(value: object, where: str) -> Link | None:
         raise ClusterError(f'{where}: write some of {", ".join(parts)}, such as {{ rate = "100mbit", delay = "20ms" }}')
     if "jitter" in value and "delay" not in value:
         raise ClusterError(f'{where}.jitter: write the delay too, such as delay = "20ms"')
-    return Link(**{name: parts[name](text, f"{where}.{name}") for name, text in value.items()})
+    link = Link(**{name: parts[name](text, f"{where}.{name}") for name, text in value.items()})
+    if link.jitter_seconds > link.seconds:
+        raise ClusterError(f'{where}.jitter = "{link.jitter}": write at most the delay, {link.delay}')
+    return link
 
 
 def _rate(value: object, where: str) -> str:

@@ -1,5 +1,6 @@
-"""The arguments of tc for the link of a node."""
+"""The arguments of tc, and of the packet pump, for the link of a node."""
 
+from tests.cluster.links import directions
 from tests.cluster.network import discipline
 from tests.cluster.profiles import Link
 
@@ -18,3 +19,14 @@ def test_queue_of_the_emulated_link_has_room_for_all_delayed_packets() -> None:
         *("rate", "100mbit"),
     ]
     assert discipline(Link(loss="1%"))[3:] == ["loss", "1%"]
+
+
+def test_pump_has_the_queue_of_the_token_bucket() -> None:
+    assert directions(Link("12mbit", "23.2ms", "2ms", "0.1%")) == {
+        "bitsPerSecond": 12_000_000,
+        "queueBytes": 75_000,  # 50 ms
+        "delayNanoseconds": 23_200_000,
+        "jitterNanoseconds": 2_000_000,
+        "loss": 0.001,
+    }
+    assert directions(Link(loss="1%")) == {"delayNanoseconds": 0, "jitterNanoseconds": 0, "loss": 0.01}

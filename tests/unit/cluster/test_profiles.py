@@ -84,6 +84,10 @@ def test_omitted_key_means_no_limit() -> None:
             "link.delay = 20: write a number with us, ms or s",
         ),
         ('[[node]]\nname = "a"\nlink = { jitter = "2ms" }', "link.jitter: write the delay too"),
+        (
+            '[[node]]\nname = "a"\nlink = { delay = "1ms", jitter = "2ms" }',
+            'link.jitter = "2ms": write at most the delay, 1ms',
+        ),
         ('[[node]]\nname = "a"\nlink = { loss = "100%" }', "link.loss = '100%': write a number below 100 with %"),
         ('[[node]]\nname = "a"\nlink = { latency = "2ms" }', "link: write some of rate, delay, jitter, loss, such as"),
         ('[[node]]\nname = "a"\nlink = {}', "link: write some of rate, delay, jitter, loss, such as"),

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -49,17 +51,18 @@ func (p *Pump) Counts() (up, down Count) { return p.up.count, p.down.count }
 func (p *Pump) Run(ctx context.Context) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	preferThread()
+	preferProcess()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // nanoseconds
 	for ctx.Err() == nil {
-		now := time.Since(p.began)
-		moved, err := p.move(now)
+		began := p.clock()
+		moved, err := p.move()
 		if err != nil {
 			return err
 		}
 		if moved > 0 {
-			err = sleep(now + tick - time.Since(p.began))
+			err = sleep(began + tick - p.clock())
 		} else {
-			err = p.wait(min(p.up.due(), p.down.due(), now+look) - time.Since(p.began))
+			err = p.wait(min(p.up.due(), p.down.due(), began+look) - p.clock())
 		}
 		if err != nil {
 			return err
@@ -68,11 +71,13 @@ func (p *Pump) Run(ctx context.Context) error {
 	return nil
 }
 
+func (p *Pump) clock() time.Duration { return time.Since(p.began) }
+
 // move takes the packets that have come, delivers those that are due, and returns how many.
-func (p *Pump) move(now time.Duration) (moved int, err error) {
+func (p *Pump) move() (moved int, err error) {
 	for _, one := range []*way{&p.up, &p.down} {
-		received, errReceive := one.receive(now)
-		delivered, errDeliver := one.deliver(now + early)
+		received, errReceive := one.receive(p.clock)
+		delivered, errDeliver := one.deliver(p.clock() + early)
 		if err := errors.Join(errReceive, errDeliver); err != nil {
 			return 0, err
 		}
@@ -102,8 +107,13 @@ func sleep(duration time.Duration) error {
 	return nil
 }
 
-// preferThread lets the thread run as soon as it is due, where the process may: as the interrupt of a network card does.
-func preferThread() {
-	_ = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+// preferProcess lets the program run as soon as it is due, where it may: as the interrupt of a network card does. It includes the
+// threads of Go's runtime, because the pump waits for locks that they hold.
+func preferProcess() {
+	tasks, _ := os.ReadDir("/proc/self/task")
+	for _, task := range tasks {
+		if thread, err := strconv.Atoi(task.Name()); err == nil {
+			_ = unix.SchedSetAttr(thread, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
+		}
+	}
 }
