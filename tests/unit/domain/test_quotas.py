@@ -12,6 +12,7 @@ from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome
 from tierbench.api.policy import Quotas
 from tierbench.api.result import ResultPhase
+from tierbench.api.run_policy import MAXIMUM_REPETITIONS
 from tierbench.domain import reasons
 from tierbench.domain.decision import Observed
 from tierbench.domain.results import StoredRun
@@ -27,19 +28,37 @@ def outcomes(world: World) -> dict[str, str]:
     return {name: result.status.reason for name, result in sorted(world.results.items())}
 
 
-def test_a_run_with_too_many_cases_fails_before_anything_is_created() -> None:
-    one = world(cases=3)
+@pytest.mark.parametrize(
+    ("limits", "reason", "message"),
+    [
+        ({"cases": 3}, reasons.TOO_MANY_CASES, "The run has 4 cases, but limits.cases allows 3."),
+        (
+            {"trials": 11},
+            reasons.TOO_MANY_TRIALS,
+            "4 cases with 3 repetitions are 12 trials, but limits.trials allows 11. Set spec.repetitions to 2 or less,",
+        ),
+        ({"trials": 3}, reasons.TOO_MANY_TRIALS, "but limits.trials allows 3. Name fewer levels,"),
+    ],
+)
+def test_a_run_that_is_too_large_fails_before_anything_is_created(
+    limits: dict[str, int], reason: str, message: str
+) -> None:
+    one = world(**limits)
     one.run()
     assert one.benchmark.status.phase is Phase.FAILED
-    assert condition(one, reasons.FAILED) == ("True", reasons.TOO_MANY_CASES)
+    assert condition(one, reasons.FAILED) == ("True", reason)
     assert not one.results
     assert not one.leases
     (event,) = one.events
-    assert (event.reason, "limits.cases" in event.message) == (reasons.TOO_MANY_CASES, True)
-    one.quotas = Quotas()
+    assert (event.reason, message in event.message) == (reason, True)
+    one.quotas = Quotas(cases=4, trials=12)
     one.change_spec(rerun="again")
     one.run()
     assert condition(one, reasons.COMPLETE) == ("True", reasons.ALL_CASES_MEASURED)
+
+
+def test_the_largest_run_that_the_api_server_accepts_is_allowed() -> None:
+    assert Quotas().cases * MAXIMUM_REPETITIONS <= Quotas().trials
 
 
 def test_a_lower_limit_of_cases_does_not_end_a_run_in_progress() -> None:

@@ -9,6 +9,7 @@ from tests.unit.domain.scenarios import PAYLOADS, ROUNDS, CliffWorld, StrimziCli
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark
 from tierbench.api.benchmark import Phase
+from tierbench.api.policy import Quotas
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
@@ -113,6 +114,13 @@ def test_no_more_cases_are_added_than_allowed(most: int, expected: int) -> None:
     it.run()
     assert sizes(it) == ["1Mi", "64Mi", *ROUNDS[:expected]]
     assert it.benchmark.status.phase is Phase.COMPLETE
+
+
+def test_no_more_trials_are_added_than_the_quota_allows() -> None:
+    it = world()
+    it.quotas = Quotas(trials=6 * it.benchmark.spec.repetitions)
+    it.run()
+    assert sizes(it) == ["1Mi", "64Mi", ROUNDS[0]]
 
 
 def test_every_combination_of_other_levels_and_clients_has_its_own_crossovers() -> None:

@@ -11,7 +11,7 @@ from pydantic.alias_generators import to_camel
 from tierbench.api.benchmark import Access, PolicySubject
 from tierbench.api.model import CLASS_NAME_PATTERN, Model
 from tierbench.api.quantity import QUANTITY_PATTERN, parse_size
-from tierbench.api.run_policy import MAXIMUM_CASES, MAXIMUM_HISTORY
+from tierbench.api.run_policy import MAXIMUM_CASES, MAXIMUM_HISTORY, MAXIMUM_REPETITIONS
 
 HOST_STORAGE: Final = "/var/lib/tierbench"
 HOST_PATH_PATTERN: Final = r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$"
@@ -237,6 +237,13 @@ class Quotas(Model):
         le=MAXIMUM_CASES,
         description="Maximum number of cases of a run. A benchmark that asks for more fails before anything is "
         "deployed.",
+    )
+    trials: int = Field(
+        default=MAXIMUM_CASES * MAXIMUM_REPETITIONS,
+        ge=1,
+        le=MAXIMUM_CASES * MAXIMUM_REPETITIONS,
+        description="Maximum number of trials of a run that count: cases times repetitions. A benchmark that asks for "
+        "more fails before anything is deployed.",
     )
     advices: int = Field(
         default=100,

@@ -18,6 +18,7 @@ _TIME_ZONE = matching(
     "is not the name of a time zone: write a name from the IANA database, as in Europe/Berlin, or UTC",
 )
 MAXIMUM_CASES: Final = 1000
+MAXIMUM_REPETITIONS: Final = 30
 MAXIMUM_HISTORY: Final = 50
 MAXIMUM_REFINED: Final = 128
 TIME_ZONE_NEEDS_SCHEDULE: Final = Rule("!has(self.timeZone) || has(self.schedule)", "timeZone needs schedule: set both")
@@ -96,7 +97,7 @@ Repetitions = Annotated[
     int,
     Field(
         ge=1,
-        le=30,
+        le=MAXIMUM_REPETITIONS,
         description="Number of trials per case that count. Use at least 10 for useful confidence intervals.",
     ),
 ]

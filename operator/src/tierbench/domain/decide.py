@@ -26,7 +26,7 @@ from tierbench.domain.decision import (
 )
 from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
-from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_many_cases
+from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_much_to_measure
 from tierbench.domain.preflight import preflight
 from tierbench.domain.printed import end_clients
 from tierbench.domain.run import Run
@@ -135,8 +135,8 @@ def _finish_run(run: Run) -> Decision:
 
 
 def _reject_run(run: Run) -> Decision | None:
-    """Fails a run that has more cases than allowed, before it starts."""
-    problem = None if run.assignments else too_many_cases(run)
+    """Fails a run that has more cases or trials than allowed, before it starts."""
+    problem = None if run.assignments else too_much_to_measure(run)
     return None if problem is None else _fail_run(run, problem)
 
 

@@ -309,14 +309,16 @@ def _refinement_levels(run: Run, asked: Refine, factor: Factor) -> tuple[Refinem
 
 
 def _within_bounds(run: Run, asked: Refine, found: Sequence[RefinementLevel]) -> Sequence[RefinementLevel]:
-    """Returns the first levels that `refine.maxCases` and the quota of cases allow. Every server of its levels
-    measures a level."""
+    """Returns the first levels that `refine.maxCases` and the quotas of cases and trials allow. Every server of its
+    levels measures a level."""
     server_placements = run.observed.workload.server_placements()
 
     def cases(levels: Mapping[str, str]) -> int:
         return sum(placement.serves(levels) for placement in server_placements)
 
     already = sum(cases(one.levels) for one in run.status.refinements)
-    room = min(asked.max_cases - already, run.observed.quotas.cases - len(run.cases))
+    quotas = run.observed.quotas
+    most = min(quotas.cases, quotas.trials // run.spec.repetitions)
+    room = min(asked.max_cases - already, most - len(run.cases))
     totals = accumulate(cases(one.levels) for one in found)
     return [one for one, total in zip(found, totals, strict=True) if total <= room]

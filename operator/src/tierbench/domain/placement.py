@@ -250,16 +250,25 @@ def _without_node(name: str, nodes: int) -> Problem:
     return Problem(reasons.NO_READY_NODE, message)
 
 
-def too_many_cases(run: Run) -> Problem | None:
-    """Returns a problem if the run has more cases than `limits.cases` allows."""
-    cases, most = len(run.cases), run.observed.quotas.cases
-    if cases <= most:
-        return None
-    message = (
-        f"The run has {cases} cases, but limits.cases allows {most}. Split the benchmark, or "
-        f"{_raise('limits.cases')} and set spec.runPolicy.rerun."
-    )
-    return Problem(reasons.TOO_MANY_CASES, message)
+def too_much_to_measure(run: Run) -> Problem | None:
+    """Returns a problem if the run has more cases than `limits.cases` allows, or more trials than `limits.trials`."""
+    cases, repetitions, quotas = len(run.cases), run.spec.repetitions, run.observed.quotas
+    if cases > quotas.cases:
+        message = (
+            f"The run has {cases} cases, but limits.cases allows {quotas.cases}. Split the benchmark, or "
+            f"{_raise('limits.cases')} and set spec.runPolicy.rerun."
+        )
+        return Problem(reasons.TOO_MANY_CASES, message)
+    if cases * repetitions > quotas.trials:
+        fitting = quotas.trials // cases
+        advice = f"Set spec.repetitions to {fitting} or less" if fitting else "Name fewer levels"
+        message = (
+            f"{cases} cases with {repetitions} repetitions are {cases * repetitions} trials, but limits.trials allows "
+            f"{quotas.trials}. {advice}, split the benchmark, or {_raise('limits.trials')} and set "
+            "spec.runPolicy.rerun."
+        )
+        return Problem(reasons.TOO_MANY_TRIALS, message)
+    return None
 
 
 def held_too_long(run: Run) -> Problem | None:

@@ -78,6 +78,8 @@ WAITS_FOR_TURN: Final = "WaitsForTurn"
 # Limits: conditions Queued and Failed, failed cases, events
 TOO_MANY_CASES: Final = "TooManyCases"
 """The spec has more cases than `limits.cases`. Use fewer levels, or split the benchmark."""
+TOO_MANY_TRIALS: Final = "TooManyTrials"
+"""Cases times repetitions are more than `limits.trials`. Use fewer repetitions or levels, or split the benchmark."""
 TOO_MANY_BENCHMARKS: Final = "TooManyBenchmarks"
 """As many benchmarks of the namespace hold nodes as `limits.benchmarksAtOnce` allows. Wait, or have it raised."""
 TOO_MANY_BYTES: Final = "TooManyBytes"
