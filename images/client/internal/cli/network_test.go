@@ -166,10 +166,16 @@ func TestAgentReportsServerSamples(t *testing.T) {
 func TestRequestedCongestionControlIsUsed(t *testing.T) {
 	t.Parallel()
 	_, trials, _ := sealed(t, observed(t, "--congestion-control=reno")...)
+	if len(trials) == 0 || trials[0].Client.Computer == nil || trials[0].Server == nil || trials[0].Server.Computer == nil {
+		t.Fatalf("no trial tells of the computers of client and server: %+v", trials)
+	}
 	if client, server := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || server.CongestionControl != "reno" {
 		t.Errorf("%+v, %+v", client, server)
 	}
 	_, trials, _ = sealed(t, startIperf3(t).arguments("--congestion-control=nosuch", "--trials=1-2")...)
+	if len(trials) != 2 {
+		t.Fatalf("%+v", trials)
+	}
 	if failure := trials[1].Failure; failure == nil || failure.Reason != "CongestionControlNotAllowed" || !strings.Contains(failure.Message, "net.ipv4.tcp_allowed_congestion_control") {
 		t.Errorf("%+v", failure)
 	}
