@@ -251,6 +251,27 @@ func TestLongTraceIsThinnedNotTruncated(t *testing.T) {
 	}
 }
 
+// TestTraceOfManyConnectionsIsThinned has as many as a trace tells of. Whole, their traces would not fit into a record.
+func TestTraceOfManyConnectionsIsThinned(t *testing.T) {
+	alone(t)
+	_, port := connections(t, mostConnections)
+	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, time.Second)
+	close(recorder.done) // this test samples in its place
+	const samples = 900
+	for number := range samples {
+		recorder.look(time.Duration(number) * time.Second)
+	}
+	activity, trace := recorder.End(mostConnections)
+	if activity.Samples != samples*mostConnections || len(trace.Connections) != mostConnections {
+		t.Fatalf("%d samples, %d connections", activity.Samples, len(trace.Connections))
+	}
+	for _, one := range trace.Connections {
+		if count := len(one.Milliseconds); count != samples/4 || one.Milliseconds[1] != trace.IntervalMilliseconds {
+			t.Errorf("%d samples, the second one at %d ms, every %d ms", count, one.Milliseconds[1], trace.IntervalMilliseconds)
+		}
+	}
+}
+
 func TestWithoutConnectionsThereIsNoTrace(t *testing.T) {
 	if activity, trace := Start(Ports{}, time.Millisecond).End(1); activity != nil || trace != nil {
 		t.Errorf("%+v, %+v", activity, trace)

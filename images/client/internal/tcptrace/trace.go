@@ -29,11 +29,16 @@ type Connection struct {
 }
 
 func newTrace(interval time.Duration, connections []*connection) *Trace {
-	trace := &Trace{IntervalMilliseconds: interval.Milliseconds()}
+	total := 0
+	for _, one := range connections {
+		total += len(one.samples)
+	}
+	stride := max(1, (total+mostTraced-1)/mostTraced)
+	trace := &Trace{IntervalMilliseconds: interval.Milliseconds() * int64(stride)}
 	for _, one := range connections {
 		row := Connection{Port: int64(one.port)}
-		for _, sample := range one.samples {
-			row.add(sample)
+		for index := 0; index < len(one.samples); index += stride {
+			row.add(one.samples[index])
 		}
 		trace.Connections = append(trace.Connections, row)
 	}
