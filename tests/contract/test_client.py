@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.contract.conftest import HANG_SECONDS, SIZE
 from tests.contract.schema import CONTRACT
-from tierbench.results.client_output import SealState, check_seal, parse_output
+from tierbench.results.client_output import Output, SealState, add_sealed, check_seal, parse_output
 
 
 def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:
@@ -43,6 +43,9 @@ def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) ->
     assert all(trial.transfer is not None and trial.transfer.bytes == 2 * SIZE for trial in output.trials)
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     assert check_seal(parse_output(log[: len(log) // 2]), message).state is SealState.CUT_SHORT
+    held = add_sealed(Output(), message)
+    assert [trial.line for trial in held.printed] == [trial.line for trial in output.printed]
+    assert check_seal(held, message).state is SealState.COMPLETE
 
 
 def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> None:

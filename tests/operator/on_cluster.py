@@ -138,6 +138,16 @@ class OnCluster(Site):
             wait_for("every node is Ready again", self.cluster.ready, 90)
 
     @contextmanager
+    def without_logs(self, node: str) -> Iterator[None]:
+        rule = ["INPUT", "--protocol", "tcp", "--dport", "10250", "--jump", "REJECT", "--reject-with", "tcp-reset"]
+        machine = self.cluster.node(node).machine
+        machine.run("iptables", "--insert", *rule)
+        try:
+            yield
+        finally:
+            machine.run("iptables", "--delete", *rule)
+
+    @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
         """The link of jetson-1 is faster, but its disk is slow. Large files do not fit into its page cache."""
         with self.cluster.link("cloud-1", _LINK), _slow_disk(self.cluster, "jetson-1"):

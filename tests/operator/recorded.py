@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from images.paho.src.tierbench_paho.contract import pack
+from tierbench.api.contract import MAXIMUM_SEAL_BYTES
 from tierbench.kube.meta import format_micro_time
 from tierbench.workloads.plan import ScheduledTrial
 
@@ -75,8 +77,8 @@ class Replay:
         self._options = options
         self._client = clients[int(options.get("part", 0)) % len(clients)]
         self.schedule = tuple(_schedule(options["trials"]))
-        self._printed = 0
-        self._digest = hashlib.sha256()
+        self._lines: list[bytes] = []
+        self._held: list[bytes] = []
 
     def begin(self, scheduled: ScheduledTrial, now: datetime) -> bytes:
         """Returns the line that starts a trial."""
@@ -95,8 +97,9 @@ class Replay:
             "durationNanoseconds": duration,
         }
         line = _line({**trial, **own})
-        self._printed += 1
-        self._digest.update(line)
+        self._lines.append(line)
+        left_out = {"traces": [], "tracesLeftOut": True} if trial.get("traces") else {}
+        self._held.append(_line({**trial, **own, **left_out}))
         return line
 
     def _fitted(self, trial: Object) -> Object:
@@ -114,8 +117,15 @@ class Replay:
 
     @property
     def seal(self) -> str:
-        """Returns the termination message for all printed lines."""
-        return json.dumps({**self._client.seal, "trials": self._printed, "sha256": self._digest.hexdigest()})
+        """Returns the termination message for all printed lines. It holds as many of the last ones as fit.
+
+        Their traces are left out.
+        """
+        digest = hashlib.sha256(b"".join(self._lines)).hexdigest()
+        seal = {**self._client.seal, "trials": len(self._lines), "sha256": digest, "lines": ""}
+        packed = (pack(self._held[first:]) for first in range(len(self._held) + 1))
+        room = MAXIMUM_SEAL_BYTES - len(json.dumps(seal))
+        return json.dumps({**seal, "lines": next(lines for lines in packed if len(lines) <= room)})
 
 
 def _line(body: Mapping[str, Any]) -> bytes:

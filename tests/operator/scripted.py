@@ -207,6 +207,16 @@ class Scripted(Site):
             self.loop.call(lambda: self.kubelet.power_on(node))
 
     @contextmanager
+    def without_logs(self, node: str) -> Iterator[None]:
+        before = self.server.request("GET", f"/api/v1/nodes/{node}")["status"]["daemonEndpoints"]
+        (closed,) = free_ports(1)
+        set_endpoints(self.server, node, {"kubeletEndpoint": {"Port": closed}})
+        try:
+            yield
+        finally:
+            set_endpoints(self.server, node, before)
+
+    @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
         """Sets durations for cloud and jetson-nano: for small files, for large files, and for the size between them."""
         seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}
@@ -277,6 +287,11 @@ def _add_node(server: ApiServer, name: str, hardware: str, port: int) -> None:
     server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": status}, _MERGE)
     report_node(server, name, ready=True)
     server.request("PATCH", f"/api/v1/nodes/{name}", {"spec": {"taints": None}}, _MERGE)
+
+
+def set_endpoints(server: ApiServer, name: str, endpoints: Json) -> None:
+    """Sets the port at which the API server reaches the kubelet of a node."""
+    server.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"daemonEndpoints": endpoints}}, _MERGE)
 
 
 def report_node(server: ApiServer, name: str, *, ready: bool, since: timedelta = timedelta()) -> None:

@@ -101,6 +101,10 @@ class Site(ABC):
         """In the context a node has no power, and is not Ready."""
 
     @abstractmethod
+    def without_logs(self, node: str) -> AbstractContextManager[None]:
+        """In the context nothing listens at the port of a node's kubelet, so that no log can be read."""
+
+    @abstractmethod
     def crossover(self, running: Running) -> AbstractContextManager[None]:
         """In the context large files take longer from the jetson-like node, and small ones from the cloud-like one."""
 

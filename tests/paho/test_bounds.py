@@ -11,6 +11,8 @@ from images.paho.src.tierbench_paho.contract import FailureError, Printer, write
 from images.paho.src.tierbench_paho.options import Target
 from tests.contract.schema import CONTRACT
 from tests.paho.engine import HANG_SECONDS
+from tests.unit.domain.world import trial_line
+from tierbench.results.client_output import Output, add_sealed
 
 ACCEPTED = b"\x20\x02\x00\x00"
 OF_256_MIB = b"\x30\xff\xff\xff\x7f"
@@ -39,6 +41,21 @@ def test_a_seal_is_as_long_as_a_kubelet_keeps(letter: str, tmp_path: Path) -> No
     written = (tmp_path / "seal").read_bytes()
     assert len(written) <= 4096
     CONTRACT.validate(json.loads(written))
+
+
+@pytest.mark.parametrize("number", [1, 20, 500])
+def test_a_seal_holds_the_last_trials_that_fit(number: int, tmp_path: Path) -> None:
+    with (tmp_path / "log").open("wb") as out:
+        printer = Printer(out)
+        for trial in range(1, number + 1):
+            printer.ended(json.loads(trial_line(trial, nanoseconds=trial**5, case=1)))
+        write_termination(tmp_path / "seal", printer.seal(None))
+    message = (tmp_path / "seal").read_text()
+    assert len(message) <= 4096
+    CONTRACT.validate(json.loads(message))
+    held = [trial.trial for trial in add_sealed(Output(), message).printed]
+    assert held == list(range(number - len(held) + 1, number + 1))
+    assert min(number, 20) <= len(held) < 500
 
 
 def test_messages_have_no_control_characters() -> None:

@@ -97,6 +97,12 @@ class Demo:
         conditions = {item["type"]: item for item in self.status.get("conditions", [])}
         return (conditions[kind]["status"], conditions[kind]["reason"]) if kind in conditions else None
 
+    @property
+    def clients(self) -> list[str]:
+        """The names of the Jobs that were created."""
+        created = [one for one in self.api.writes if one.method == "POST" and one.path.endswith("/jobs")]
+        return [one.body["metadata"]["name"] for one in created if one.body is not None]
+
     def relist(self) -> None:
         """Lets the operator see the objects as they are."""
         relist(self.api, self.context)
@@ -143,11 +149,12 @@ class Demo:
             self.api.change(SERVICES, name, spec={"clusterIP": "10.1.0.1"})
         await self.until(lambda: CLIENT in self.api.names("jobs"))
 
-    async def until_measured(self, log: str | None = None) -> None:
-        """Reconciles until the client's pod has ended, with its log and its seal."""
+    async def until_measured(self, log: str | None = None, held: str = "") -> None:
+        """Reconciles until the client's pod has ended, with its log and its seal, which holds some trials."""
         await self.until_client()
         log = trial_line(1) if log is None else log
-        self.put_client("Succeeded", {"terminated": {"exitCode": 0, "reason": "Completed", "message": seal(log)}}, log)
+        ended = {"exitCode": 0, "reason": "Completed", "message": seal(log, held=held)}
+        self.put_client("Succeeded", {"terminated": ended}, log)
 
     def put_client(self, phase: str, state: Raw, log: str) -> None:
         """Stores the client's pod in this phase, with the state of its container and its log."""

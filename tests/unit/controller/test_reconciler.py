@@ -1,12 +1,14 @@
 """The reconciler of one benchmark: a run from its server to its results, and the end of the reconciler."""
 
+import json
 from datetime import timedelta
 
 import pytest
 
 from tests.unit.apiserver.server import Raw, Request
-from tests.unit.controller.reconciling import CLIENT, RESOURCE, SERVER, Demo, WaitError
+from tests.unit.controller.reconciling import CLIENT, OWNER, RESOURCE, RESULT, SERVER, Demo, WaitError
 from tests.unit.domain.world import trial_line
+from tests.unit.kinds.network.trials import trace
 from tierbench.controller import reconciler
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import PODS, wait_for_event
@@ -75,6 +77,64 @@ async def test_trial_that_is_printed_just_before_a_change_is_read_and_recorded(d
     assert [trial["trial"] for trial in demo.record_status["trials"]] == [1]
 
 
+UNREACHABLE = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: connect: connection refused")
+GONE = ApiError(404, "NotFound", "the server could not find the requested resource")
+
+
+@pytest.mark.parametrize(
+    "fault", [UNREACHABLE, GONE, b"", b"unable to retrieve container logs\n", trial_line(1)[:99].encode()]
+)
+async def test_unreachable_log_is_waited_for_and_nothing_is_measured_again(demo: Demo, fault: ApiError | bytes) -> None:
+    """A kubelet may not be reached, may not know the container any more, and may send nothing or an error as a log."""
+    await demo.until_measured()
+    log, demo.api.logs[f"{CLIENT}-x"] = demo.api.logs[f"{CLIENT}-x"], fault
+    for _ in range(5):
+        await demo.reconcile()
+    assert demo.condition("LogsReachable") == ("False", "LogsUnreachable")
+    (message,) = demo.messages("LogsUnreachable")
+    assert "node u1" in message
+    assert demo.result_status.get("phase", "Running") == "Running"
+    demo.api.logs[f"{CLIENT}-x"] = log
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    assert demo.condition("LogsReachable") == ("True", "LogsRead")
+    assert demo.clients == [CLIENT]
+
+
+async def test_trials_of_a_seal_count_while_the_log_is_unreachable(demo: Demo) -> None:
+    await demo.until_measured(held=trial_line(1))
+    demo.api.logs[f"{CLIENT}-x"] = UNREACHABLE
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    (trial,) = demo.record_status["trials"]
+    assert trial["collectedBy"] == "Status"
+    assert demo.condition("LogsReachable") == ("False", "LogsUnreachable")
+    assert "cloudStream" in demo.messages("LogsUnreachable")[0]
+
+
+async def test_traces_that_a_seal_leaves_out_are_waited_for(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    left_out = json.dumps({**json.loads(trial_line(1)), "tracesLeftOut": True}) + "\n"
+    log = json.dumps({**json.loads(trial_line(1)), "traces": [trace()]}) + "\n"
+    await demo.until_measured(log, held=left_out)
+    demo.api.logs[f"{CLIENT}-x"] = UNREACHABLE
+    for _ in range(5):
+        await demo.reconcile()
+    assert demo.result_status.get("phase", "Running") == "Running"
+    assert demo.record_status["trials"], "what has arrived is stored"
+    demo.api.logs[f"{CLIENT}-x"] = log.encode()
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    assert len(demo.record_status["traces"]) == 1
+
+
+async def test_a_log_whose_tunnel_is_cut_is_read_again(demo: Demo) -> None:
+    whole = trial_line(1)
+    await demo.until_measured("".join([trial_line(1, warmup=True), whole]))
+    name = f"{CLIENT}-x"
+    log, demo.api.logs[name] = demo.api.logs[name], trial_line(1, warmup=True).encode()
+    await demo.reconcile()
+    demo.api.logs[name] = log
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    assert demo.clients == [CLIENT]
+
+
 async def test_reconcile_follows_at_once_after_a_written_status(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     """No watch event follows from an own write: after the end of a run, nothing happened for half a minute."""
     waits: list[float] = []
@@ -132,3 +192,25 @@ async def test_stopped_reconciler_ends_after_its_current_reconcile(demo: Demo, m
     demo.api.reactor = stop
     assert not await demo.reconcile()
     assert demo.status["phase"], "the reconcile was completed"
+
+
+async def test_restarted_operator_says_that_the_log_can_be_read_again(demo: Demo) -> None:
+    await demo.until_measured()
+    log, demo.api.logs[f"{CLIENT}-x"] = demo.api.logs[f"{CLIENT}-x"], UNREACHABLE
+    await demo.until(lambda: demo.condition("LogsReachable") == ("False", "LogsUnreachable"))
+    demo.api.logs[f"{CLIENT}-x"] = log
+    demo.reconciler = reconciler.BenchmarkReconciler(demo.context, RESOURCE, OWNER)
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    assert demo.condition("LogsReachable") == ("True", "LogsRead")
+
+
+async def test_restarted_operator_needs_no_log_of_trials_that_are_stored(demo: Demo) -> None:
+    await demo.until_measured()
+    demo.api.refuse["PATCH", f"/benchmarkresults/{RESULT}/status"] = ApiError(503, "ServiceUnavailable", "later")
+    await demo.until(lambda: demo.record_status.get("trials"))
+    demo.api.refuse.clear()
+    demo.api.logs[f"{CLIENT}-x"] = UNREACHABLE
+    demo.reconciler = reconciler.BenchmarkReconciler(demo.context, RESOURCE, OWNER)
+    await demo.until(lambda: demo.result_status.get("phase") == "Complete")
+    assert "missing" not in demo.result_status
+    assert demo.clients == [CLIENT]

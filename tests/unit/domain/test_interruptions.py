@@ -20,11 +20,12 @@ from tests.unit.domain.scenarios import (
     shared_node,
 )
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark, one_by_one
+from tests.unit.domain.world import START, World, benchmark, broker_benchmark, one_by_one
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.api.run_policy import MAXIMUM_CASES
+from tierbench.domain import reasons
 from tierbench.domain.decide import decide
 from tierbench.domain.decision import (
     AcquireLeases,
@@ -341,3 +342,37 @@ def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: 
     assert all(result.superseded or not result.status.missing for result in earlier)
     assert_printed_is_recorded(world)
     assert_clean(world)
+
+
+@pytest.mark.parametrize("held", [0, 1, 30])
+@examples(0.3)
+@given(st.data())
+def test_unreachable_logs_have_nothing_measured_twice(held: int, data: st.DataObject) -> None:
+    """Seals bring home what they hold. The operator is killed at any write, and the logs may come back."""
+    subject = replace(data.draw(subjects(FILES)), preflight=False, refine=False)
+    world = subject.world()
+    world.unreachable_logs["u1"] = held
+    comes_back = data.draw(st.integers(0, 200))
+    for tick in range(400):
+        if tick == comes_back:
+            world.unreachable_logs.clear()
+        if world.due and world.reconcile(killed(data)).requeue_after > 0:
+            world.step()
+    world.unreachable_logs.clear()
+    world.run()
+    assert_complete(subject, world)
+    assert len(world.printed) == subject.lines, "a trial was run twice"
+    assert {result.status.counts.interruptions for result in world.results.values()} == {0}
+
+
+def test_logs_that_stay_unreachable_end_the_cases_with_what_the_seals_hold() -> None:
+    world = World(benchmark(fileSizes=["1Mi"], repetitions=5), unreachable_logs={"u1": 3})
+    world.unreachable_since = START
+    world.run()
+    statuses = [result.status for result in world.results.values()]
+    missing = [status.missing for status in statuses if status.missing is not None]
+    assert sum(status.counts.completed for status in statuses) == 3
+    assert (sum(one.trials for one in missing), {one.reason for one in missing}) == (7, {reasons.LOGS_UNREACHABLE})
+    assert len(world.printed) == 10, "no trial was run twice"
+    assert {event.reason for event in world.events} >= {reasons.LOGS_UNREACHABLE}
+    assert reasons.CLIENT_LOST not in {event.reason for event in world.events}

@@ -6,6 +6,8 @@ operator between any two writes of hundreds of runs, in milliseconds per run.
 
 import hashlib
 import json
+import zlib
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -43,7 +45,7 @@ from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
 from tierbench.kinds.registry import workload_of
-from tierbench.results.client_output import parse_output
+from tierbench.results.client_output import Output, SealState, add_sealed, check_seal, parse_output
 from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
@@ -178,8 +180,13 @@ def trial_line(
     return json.dumps(body) + "\n"
 
 
-def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") -> str:
-    """Returns the termination message for a log."""
+def packed(log: str) -> str:
+    """Returns Trial lines as a seal holds them."""
+    return b64encode(zlib.compress(log.encode())).decode()
+
+
+def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1", held: str = "") -> str:
+    """Returns the termination message for a log. It holds the trials of `held`."""
     lines = log.splitlines(keepends=True)
     body: dict[str, Any] = {
         "contract": 1,
@@ -189,6 +196,8 @@ def seal(log: str, failure: dict[str, Any] | None = None, version: str = "1") ->
     }
     if failure is not None:
         body["failure"] = failure
+    if held:
+        body["lines"] = packed(held)
     return json.dumps(body)
 
 
@@ -252,6 +261,9 @@ class World:
     forbidden: str = ""
     """The error for every pod of a Job, if the API server rejects them."""
     isolated: bool = False
+    unreachable_logs: dict[str, int] = field(default_factory=dict)
+    """The nodes whose logs cannot be read, and how many of the last trials the seals of their clients hold."""
+    unreachable_since: datetime = START + timedelta(days=9)
     unreadable: set[str] = field(default_factory=set)
     permanently_rejected: set[str] = field(default_factory=set)
     needs_earlier_runs: bool = False
@@ -300,6 +312,8 @@ class World:
         )
 
     def _log(self, pod: PodView) -> PodLog:
+        if pod.node in self.unreachable_logs:
+            return self._sealed(pod)
         complete, lines = pod.terminated is not None, self.logs.get(pod.uid, "").splitlines(keepends=True)
         failed = None if self.unreadable_logs_since is None else FailedRequest(self.unreadable_logs_since, "timeout")
         current = complete or (self.reads_logs and failed is None)
@@ -373,7 +387,19 @@ class World:
             self.printed.append((pod.name, turns[done]))
             self.pods[pod.name] = replace(pod, started=True)
         else:
-            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(log, version=self.engine)))
+            held = self.unreachable_logs.get(pod.node, 0)
+            lines = "".join(log.splitlines(keepends=True)[-held:]) if held else ""
+            message = seal(log, version=self.engine, held=lines)
+            self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", message))
+
+    def _sealed(self, pod: PodView) -> PodLog:
+        """Returns what an operator knows that cannot read a log, and could not follow it."""
+        failed = FailedRequest(self.unreachable_since, "dial tcp 10.0.0.9:10250: i/o timeout")
+        if pod.terminated is None:
+            return PodLog(error=failed)
+        output = add_sealed(Output(), pod.terminated.message)
+        complete = check_seal(output, pod.terminated.message).state is SealState.COMPLETE
+        return PodLog(output, complete, failed, complete)
 
     def nanoseconds_of(self, case: int) -> int:
         """Returns the duration of the trial that is printed now."""

@@ -7,12 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import seal, trial_line
-from tierbench.api.contract import MAXIMUM_TRIALS
+from tests.unit.domain.world import packed, seal, trial_line
+from tierbench.api.contract import MAXIMUM_SEAL_BYTES, MAXIMUM_TRIALS
+from tierbench.api.record import CollectedBy
 from tierbench.results.client_output import (
     MAXIMUM_LINE_BYTES,
+    Output,
     OutputParser,
     SealState,
+    add_sealed,
     check_seal,
     parse_output,
 )
@@ -215,3 +218,26 @@ def test_a_parsed_trial_can_be_decompressed(odd: str) -> None:
     """A line is unpacked in each pass, and one that then was an error stopped its benchmark."""
     output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1'))
     assert [trial.trial for trial in output.trials] == [1]
+
+
+LOG = "".join(map(trial_line, range(1, 6)))
+
+
+@given(st.integers(0, 5), st.integers(0, 5))
+def test_the_trials_of_a_seal_fill_what_the_log_lacks(arrived: int, held: int) -> None:
+    lines = LOG.splitlines(keepends=True)
+    message = seal(LOG, held="".join(lines[5 - held :]))
+    output = add_sealed(parse_output("".join(lines[:arrived])), message)
+    assert output == add_sealed(output, message), "each trial counts once"
+    by_log, by_status = [*range(1, arrived + 1)], [*range(max(arrived, 5 - held) + 1, 6)]
+    found = {trial.trial: trial.collected_by for trial in output.printed}
+    assert found == {**dict.fromkeys(by_log, CollectedBy.LOGS), **dict.fromkeys(by_status, CollectedBy.STATUS)}
+    expected = SealState.COMPLETE if arrived + held >= 5 else SealState.CUT_SHORT
+    assert check_seal(output, message).state is expected
+
+
+@pytest.mark.parametrize("lines", ["!", "AAAA", packed("no line\n"), packed("x" * 2**23)[:MAXIMUM_SEAL_BYTES]])
+def test_lines_of_a_seal_that_mean_nothing_are_ignored(lines: str) -> None:
+    message = json.dumps({**json.loads(seal(LOG)), "lines": lines})
+    assert add_sealed(Output(), message) == Output()
+    assert check_seal(Output(), message).state is SealState.CUT_SHORT

@@ -291,4 +291,5 @@ type Seal struct {
 	SHA256   string   `json:"sha256"`
 	Failure  *Failure `json:"failure,omitempty"`
 	Engine   Engine   `json:"engine"`
+	Lines    string   `json:"lines,omitempty"` // the last Trial lines without traces, compressed by zlib, in base64
 }

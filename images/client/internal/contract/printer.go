@@ -40,6 +40,7 @@ type Printer struct {
 	out        io.Writer
 	digest     hash.Hash
 	trials     int
+	last       tail
 	traceBytes map[int]int // by case
 	allTraces  int
 }
@@ -80,7 +81,12 @@ func (p printedCase) Ended(trial Trial) error {
 	}
 	p.digest.Write(line)
 	p.trials++
-	return nil
+	if trial.Traces != nil {
+		trial.Traces, trial.TracesLeftOut = nil, true
+		line, err = encode(trial)
+	}
+	p.last.add(line)
+	return err
 }
 
 // take counts the traces of a trial if there is room for all of them.
@@ -115,17 +121,21 @@ func encode(record any) ([]byte, error) {
 	return line.Bytes(), err
 }
 
-// Seal returns the termination message for the lines printed so far.
+// Seal returns the termination message for the lines printed so far. It holds as many of the last trials as fit.
 func (p *Printer) Seal(failure *Failure) Seal {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	return Seal{
+	seal := Seal{
 		Contract: Version,
 		Trials:   p.trials,
 		SHA256:   hex.EncodeToString(p.digest.Sum(nil)),
 		Failure:  failure.cut(),
 		Engine:   Engine{"tierbench-client", EngineVersion, runtime.GOARCH},
 	}
+	if body, err := encode(seal); err == nil {
+		seal.Lines = p.last.packed(messageRoom - len(body))
+	}
+	return seal
 }
 
 // FormatTime formats a time with nanoseconds, as RFC 3339 defines it.

@@ -5,7 +5,10 @@ import json
 import platform
 import re
 import signal
-from collections.abc import Iterator
+import zlib
+from base64 import b64encode
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,6 +23,8 @@ FAILED: Final = "Failed"
 
 _CONTRACT: Final = 1
 _MESSAGE_BYTES: Final = 1000  # the contract allows 1024 characters, and a kubelet keeps 4096 bytes of a seal
+_TERMINATION_BYTES: Final = 4096  # that a kubelet keeps of a termination message
+_TAIL_BYTES: Final = 64 << 10  # of which never more than these are left when compressed
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TERMINATION_LOG: Final = Path("/dev/termination-log")
 _ARCHITECTURES: Final = {"x86_64": "amd64", "aarch64": "arm64", "armv7l": "arm"}
@@ -58,6 +63,7 @@ class Printer:
         self._out = out
         self._digest = hashlib.sha256()
         self._trials = 0
+        self._last: list[bytes] = []
 
     def started(self, case: int, trial: int, warmup: bool) -> None:
         """A trial begins."""
@@ -68,11 +74,15 @@ class Printer:
     def ended(self, trial: Json) -> None:
         """What a trial was."""
         with _undisturbed():
-            self._digest.update(self._write({"contract": _CONTRACT, "record": "Trial", **trial}))
+            line = self._write({"contract": _CONTRACT, "record": "Trial", **trial})
+            self._digest.update(line)
             self._trials += 1
+            self._last.append(line)
+            while sum(map(len, self._last)) > _TAIL_BYTES:
+                del self._last[0]
 
     def seal(self, failure: FailureError | None) -> Json:
-        """The termination message for what was printed so far."""
+        """The termination message for what was printed so far. It holds as many of the last trials as fit."""
         ended = {} if failure is None else {"failure": failure.to_json()}
         engine = {
             "name": "tierbench-paho",
@@ -80,13 +90,21 @@ class Printer:
             "architecture": _ARCHITECTURES.get(platform.machine(), platform.machine()),
         }
         sealed: Json = {"contract": _CONTRACT, "trials": self._trials, "sha256": self._digest.hexdigest()}
-        return {**sealed, **ended, "engine": engine}
+        sealed |= {**ended, "engine": engine}
+        room = _TERMINATION_BYTES - len(_encode({**sealed, "lines": ""}))
+        left = bisect_left(range(len(self._last)), True, key=lambda first: len(pack(self._last[first:])) <= room)
+        return {**sealed, "lines": pack(self._last[left:])} if left < len(self._last) else sealed
 
     def _write(self, record: Json) -> bytes:
         line = _encode(record) + b"\n"
         self._out.write(line)
         self._out.flush()
         return line
+
+
+def pack(lines: Sequence[bytes]) -> str:
+    """Lines of a seal, as the operator reads them."""
+    return b64encode(zlib.compress(b"".join(lines), 9)).decode()
 
 
 def _encode(record: Json) -> bytes:

@@ -2,6 +2,7 @@
 
 For each trial a client writes two JSON objects to standard output, one per line: `TrialStarted`, then `Trial`. Its
 termination message is the `Seal`, with the number of Trial lines and their digest, so that a truncated log is detected.
+It also holds the last Trial lines, for a node whose logs cannot be read.
 Times are integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fields that do not apply are
 absent.
 """
@@ -22,6 +23,9 @@ MAXIMUM_OUTPUT_BYTES: Final = 8 << 20
 """The part of a client's log that the operator reads. A kubelet keeps 10 MiB by default."""
 MAXIMUM_TRIALS: Final = MAXIMUM_OUTPUT_BYTES // (40 << 10)
 """The maximum number of trials of a client, with its warm-up trials. A line with wide distributions has 40 KiB."""
+
+MAXIMUM_SEAL_BYTES: Final = 4096
+"""The part of a termination message that a kubelet keeps."""
 
 ShortText = Annotated[Printable, Field(min_length=1, max_length=63)]
 
@@ -274,7 +278,7 @@ class ClientFailure(Failure):
 
 
 class Seal(Model):
-    """The termination message of a client. It says what the log must contain."""
+    """The termination message of a client. It says what the log must contain, and holds what fits of it."""
 
     contract: Literal[1]
     trials: Count = Field(description="Number of Trial lines that were printed, including warm-up trials.")
@@ -283,3 +287,8 @@ class Seal(Model):
     )
     failure: ClientFailure | None = Field(default=None, description="Why the program ended early.")
     engine: Engine
+    lines: str = Field(
+        default="",
+        max_length=MAXIMUM_SEAL_BYTES,
+        description="The last Trial lines without their traces, as many as fit, compressed by zlib, in base64.",
+    )

@@ -1,5 +1,6 @@
 """BenchmarkRecord: the trials of one case of one run, their distributions, and TCP over time."""
 
+from enum import StrEnum
 from typing import Any, ClassVar, Final
 
 from pydantic import Field, field_serializer, field_validator
@@ -38,11 +39,22 @@ class Spread(Model):
     p99: Count = Field(description="99th percentile.")
 
 
+class CollectedBy(StrEnum):
+    """How a trial came from its client to the operator."""
+
+    LOGS = "Logs"
+    STATUS = "Status"
+
+
 class ResultTrial(TrialFields, OpenModel):
     """A trial in a result."""
 
     attempt: int = Field(
         default=1, ge=1, description="The client of the case in its pass that ran the trial, counted from 1."
+    )
+    collected_by: CollectedBy = Field(
+        default=CollectedBy.LOGS,
+        description="How the trial came to the operator: by the log of its client, or by the status of its pod.",
     )
     round_trip: Spread | None = Field(
         default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."

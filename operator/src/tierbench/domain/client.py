@@ -9,6 +9,7 @@ from typing import Final
 
 from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES, MAXIMUM_TRIALS
 from tierbench.domain import reasons
+from tierbench.domain.collecting import has_waited, log_problem
 from tierbench.domain.decision import Action, Create, DeleteJob, PodLog
 from tierbench.domain.placement import held_too_long, renew_leases, seconds_left
 from tierbench.domain.run import Run, class_deleted
@@ -27,7 +28,6 @@ from tierbench.workloads.workload import (
 )
 
 _START_SECONDS: Final = 120
-_MAXIMUM_ERROR: Final = 300
 _LOG_SECONDS: Final = 1.0
 _TRIAL_SECONDS: Final = 30.0
 _POD_SECONDS: Final = 5.0  # no event tells that the API server rejects a pod
@@ -166,12 +166,11 @@ class ClientExit:
 def follow_client(client: Client) -> ClientExit | Problem | float:
     """Returns how the client ended, a problem that it does not recover from, or after how many seconds to reconcile."""
     pods = [pod for _, pod in client.newest if pod is not None]
-    unread = [(pod, _log_problem(client, pod)) for pod in pods if _is_unread(client, pod)]
-    if any(problem is None for _, problem in unread):
+    if any(_is_unread(client, pod) for pod in pods):
         return _LOG_SECONDS
-    silent = next((problem for pod, problem in unread if problem is not None and _has_succeeded(pod)), None)
-    if silent is not None:
-        return silent
+    silent = [log_problem(client.run, pod, client.log(pod)) for pod in pods if _has_succeeded(pod)]
+    if any(silent):
+        return next(filter(None, silent))
     client_exit = _exit(client)
     if client_exit is not None:
         return _LOG_SECONDS if _others_measure(client) else client_exit
@@ -190,21 +189,8 @@ def _has_succeeded(pod: PodView) -> bool:
 
 
 def _is_unread(client: Client, pod: PodView) -> bool:
-    return pod.terminated is not None and not client.log(pod).complete
-
-
-def _log_problem(client: Client, pod: PodView) -> Problem | None:
-    """Returns a problem if the log of a terminated pod could not be read for `timeouts.nodeNotReadySeconds`."""
-    run, error = client.run, client.log(pod).error
-    limit = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
-    if error is None or run.now - error.since <= limit:
-        return None
-    message = (
-        f"The client has ended, but its log could not be read for {limit.total_seconds():.0f} s "
-        f"({error.message[:_MAXIMUM_ERROR]}). See `kubectl logs {pod.name}`, and check the connection from the API "
-        f"server to the kubelet of node {pod.node}."
-    )
-    return Problem(reasons.LOGS_UNREACHABLE, message)
+    log = client.log(pod)
+    return pod.terminated is not None and not log.complete and not has_waited(client.run, log)
 
 
 def _exit(client: Client) -> ClientExit | None:

@@ -27,8 +27,9 @@ class FailedRequest:
 
 @dataclass(frozen=True)
 class PodLog:
-    """The log of a client pod. `complete` says that the pod has terminated and its log was read to the end. `current`
-    says that it was read to its end in this reconcile. `error` is set if it could not be read to its end."""
+    """The log of a client pod. `complete` says that the pod has terminated, and its log was read to the end or is not
+    needed. `current` says that it was read to its end in this reconcile. `error` is set if it could not be read to its
+    end."""
 
     output: Output = field(default_factory=Output)
     complete: bool = False

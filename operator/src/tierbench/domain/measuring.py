@@ -14,6 +14,7 @@ from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
+from tierbench.domain.collecting import has_waited, logs_events, logs_update
 from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
 from tierbench.domain.printed import add_printed_trials, traced_trials
 from tierbench.domain.run import Run
@@ -108,7 +109,22 @@ class RunningBlock:
             f"{server.instance.name} is ready on {server.instance.node}" for server in self.servers.values()
         )
         ready = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
-        return build_status(self.run, Phase.RUNNING, ready, current=tuple(one.case for one in self.due))
+        current = tuple(one.case for one in self.due)
+        return build_status(self.run, Phase.RUNNING, ready, *self.logs, current=current)
+
+    @property
+    def needs_no_log(self) -> bool:
+        """Whether all trials have arrived, and no log that cannot be read has more. Traces are waited for."""
+        pods = [pod for _, pod in self.client.newest]
+        if any(one.missing for one in self.due) or any(pod is None or pod.terminated is None for pod in pods):
+            return False
+        logs = [self.client.log(pod) for pod in pods if pod is not None]
+        return all(has_waited(self.run, log) or (log.error is not None and not log.output.traced) for log in logs)
+
+    @property
+    def logs(self) -> tuple[ConditionUpdate, ...]:
+        """The condition that says whether the logs of the newest client can be read."""
+        return logs_update(self.run, (pod for _, pod in self.client.newest if pod is not None))
 
 
 def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, RunningServer]) -> Decision:
@@ -117,7 +133,10 @@ def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, Runn
     names = tuple(map(run.result_name, due))
     if any(map(run.lacks_record, due)):
         return Decision(build_status(run, Phase.RUNNING), requeue_after=0, reads_records=names)
-    return replace(_measure(_running_block(run, block, servers)), reads_records=names)
+    running = _running_block(run, block, servers)
+    decision = _measure(running)
+    events = (*logs_events(run, running.logs), *decision.events)
+    return replace(decision, reads_records=names, events=events)
 
 
 def _measure(running: RunningBlock) -> Decision:
@@ -134,6 +153,8 @@ def _measure(running: RunningBlock) -> Decision:
             return _fail_cases(running, [one], _unreadable(one))
     if running.client.is_startable:
         return _start(running, running.client.delete_others())
+    if running.needs_no_log:
+        return _finish_block(running)
     match follow_client(running.client):
         case ClientExit() as client_exit:
             return _handle_exit(running, client_exit)

@@ -7,7 +7,7 @@ from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, RunStatus
 from tierbench.api.contract import TrialLine
-from tierbench.api.record import RecordStatus
+from tierbench.api.record import CollectedBy, RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase, ResultSpec
 from tierbench.domain.cleanup import CleanupStep
 from tierbench.domain.decision import Decision, Observed, PodLog
@@ -37,14 +37,32 @@ def merge_trials(
 
 def _output_of(pod: PodView, log: PodLog, case: int, wanted: TrialFilter) -> PartOutput:
     """Returns what a part has printed of a case. A part with the role SHARE is lost once it has failed and its log is
-    complete. Lines without a case number belong to the first case of the client."""
+    complete."""
     failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
-    of_case = (trial for trial in log.output.printed if (trial.case or pod.case) == case)
     return PartOutput(
-        tuple(trial.line for trial in of_case if wanted(trial)),
+        tuple(trial.line for trial in trials_of(pod, log, case) if wanted(trial)),
         echo=pod.part_role is Role.ECHO,
         lost=pod.part_role is Role.SHARE and failed,
     )
+
+
+def trials_of(pod: PodView, log: PodLog, case: int) -> Iterator[PrintedTrial]:
+    """Yields the trials of a case that a pod has printed. Lines without a case number belong to the first case of its
+    client."""
+    return (trial for trial in log.output.printed if (trial.case or pod.case) == case)
+
+
+def _collected(
+    pods: Sequence[PodView], logs: Mapping[str, PodLog], case: int, attempt: int
+) -> dict[tuple[bool, int], CollectedBy]:
+    """Returns how the trials of an attempt came that did not come by its logs."""
+    return {
+        trial.key: trial.collected_by
+        for pod in pods
+        if pod.attempt == attempt
+        for trial in trials_of(pod, logs.get(pod.uid, PodLog()), case)
+        if trial.collected_by is not CollectedBy.LOGS
+    }
 
 
 def add_printed_trials(
@@ -53,7 +71,8 @@ def add_printed_trials(
     """Returns a record with every trial of its case that the pods of a client have printed. Each trial counts once."""
     known, recorded = record, {(trial.warmup, trial.trial) for trial in record.trials}
     for attempt, trials in merge_trials(pods, logs, spec.case, lambda trial: trial.key not in recorded):
-        record = aggregate.add_trials(spec, record, trials, attempt)
+        collected = _collected(pods, logs, spec.case, attempt)
+        record = aggregate.add_trials(spec, record, trials, attempt, collected)
     if record is not known:
         aggregate.summarize(spec, record)  # what has no statistics is not recorded
     return record
@@ -61,8 +80,7 @@ def add_printed_trials(
 
 def traced_trials(spec: ResultSpec, pods: Sequence[PodView], logs: Mapping[str, PodLog]) -> tuple[TrialLine, ...]:
     """Returns the trials of a case that have a trace of TCP."""
-    printed = (trial for pod in pods for trial in logs.get(pod.uid, PodLog()).output.printed)
-    traced = {trial.key for trial in printed if trial.traced}
+    traced = {trial.key for pod in pods for trial in logs.get(pod.uid, PodLog()).output.traced}
     found = merge_trials(pods, logs, spec.case, lambda trial: trial.key in traced)
     return tuple(line for _, trials in found for line in trials)
 

@@ -29,6 +29,8 @@ REGRESSED: Final = "Regressed"
 """The last run is shown to be worse than earlier runs. The message names the cases."""
 NETWORK_MEASURED: Final = "NetworkMeasured"
 """The preflight has measured the network between the nodes. Only benchmarks with a preflight have it."""
+LOGS_REACHABLE: Final = "LogsReachable"
+"""The API server can read the logs of clients. A benchmark has the condition once a log could not be read."""
 RECONCILING: Final = "Reconciling"
 """A run waits or measures. The message says what for. The benchmark has this condition only while it is True."""
 STALLED: Final = "Stalled"
@@ -132,7 +134,7 @@ STRIMZI_REFUSED: Final = "StrimziRefused"
 NO_IMAGE_FOR_ARCHITECTURE: Final = "NoImageForArchitecture"
 """Strimzi has no image for the node's architecture. Leave the class out."""
 
-# Clients: condition Failed, failed cases, events
+# Clients: conditions Failed and LogsReachable, failed cases, events
 CLIENT_LOST: Final = "ClientLost"
 """A client's pod was deleted or evicted, or its node failed. Another pod continues. If that fails too, see its
 events."""
@@ -144,8 +146,10 @@ CLIENT_FAILED: Final = "ClientFailed"
 TIMED_OUT: Final = quantities.TIMED_OUT
 """A trial or a client took longer than `timeouts` allows. If the node is only slow, raise `timeouts.trialSeconds`."""
 LOGS_UNREACHABLE: Final = "LogsUnreachable"
-"""The API server cannot read the log of a client's pod. If `kubectl logs POD` fails too, open port 10250 from the API
-server to the node."""
+"""The API server cannot read the log of a client's pod. The message names the node and the likely cause. If
+`kubectl logs POD` fails too, open port 10250 from the API server to the node."""
+LOGS_READ: Final = "LogsRead"
+"""The log of the last client was read to its end."""
 RESULT_REFUSED: Final = "ResultRefused"
 """The API server rejects the results of the run. Remove the policy or webhook that the message names, then run
 `kubectl tierbench rerun NAME`."""

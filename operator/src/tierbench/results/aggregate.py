@@ -3,9 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 
 from tierbench.api.contract import Engine, Histogram, Outcome, TrialFields, TrialLine
-from tierbench.api.record import RecordEnd, RecordStatus, ResultTrial
+from tierbench.api.record import CollectedBy, RecordEnd, RecordStatus, ResultTrial
 from tierbench.api.result import (
     CoarseHistogram,
     Counts,
@@ -47,8 +48,15 @@ from tierbench.results.validity import facts, invalid
 from tierbench.stats.distributions import exponent_of, summarize_trimmed, upper_bound
 
 
-def add_trials(spec: ResultSpec, record: RecordStatus, lines: Iterable[TrialLine], attempt: int) -> RecordStatus:
-    """Adds the trials that the record does not have yet. `attempt` is the number of the client that printed them."""
+def add_trials(
+    spec: ResultSpec,
+    record: RecordStatus,
+    lines: Iterable[TrialLine],
+    attempt: int,
+    collected: Mapping[tuple[bool, int], CollectedBy] = MappingProxyType({}),
+) -> RecordStatus:
+    """Adds the trials that the record does not have yet. `attempt` is the number of the client that printed them,
+    `collected` says how they came if not by its log."""
     measures = kind_of(spec.benchmark.kind).measures
     known = {_key(trial) for trial in record.trials}
     trials, totals = list(record.trials), record
@@ -59,7 +67,8 @@ def add_trials(spec: ResultSpec, record: RecordStatus, lines: Iterable[TrialLine
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
         if not spec.server.node:  # the server is external: the agent ran on a node of a client
             fields["server"] = None
-        trials.append(ResultTrial(**fields, **measures.condense(line), attempt=attempt))
+        by = collected.get(_key(line), CollectedBy.LOGS)
+        trials.append(ResultTrial(**fields, **measures.condense(line), attempt=attempt, collected_by=by))
         if line.outcome is Outcome.COMPLETED and not line.warmup:
             distributions = merge_distributions((totals.distributions, line.distributions))
             update = {"distributions": distributions, **measures.accumulate(totals, line)}

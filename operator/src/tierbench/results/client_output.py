@@ -6,8 +6,9 @@ The output is not trusted. What the parts of a client measured together is one t
 import hashlib
 import json
 import zlib
+from base64 import b64decode
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
@@ -24,7 +25,7 @@ from tierbench.api.contract import (
     Seal,
     TrialLine,
 )
-from tierbench.api.record import MAXIMUM_TRACE_BYTES, RecordStatus, TrialTrace
+from tierbench.api.record import MAXIMUM_TRACE_BYTES, CollectedBy, RecordStatus, TrialTrace
 from tierbench.kinds.registry import kinds
 from tierbench.stats.distributions import merge_buckets
 
@@ -43,6 +44,12 @@ class PrintedTrial:
     trial: int
     traced: bool
     packed: bytes
+    collected_by: CollectedBy = CollectedBy.LOGS
+
+    @property
+    def number(self) -> tuple[int, bool, int]:
+        """What identifies the trial in the output of its client."""
+        return self.case, self.warmup, self.trial
 
     @property
     def key(self) -> tuple[bool, int]:
@@ -74,6 +81,11 @@ class Output:
     def trials(self) -> tuple[TrialLine, ...]:
         """The whole trials."""
         return tuple(trial.line for trial in self.printed)
+
+    @property
+    def traced(self) -> tuple[PrintedTrial, ...]:
+        """The trials with traces, or whose traces are left out."""
+        return tuple(trial for trial in self.printed if trial.traced)
 
 
 @dataclass
@@ -190,10 +202,32 @@ def check_seal(output: Output, message: str) -> SealCheck:
         seal = Seal.model_validate(body)
     except (ValidationError, RecursionError) as error:
         return SealCheck(SealState.MISSING, f"its seal cannot be parsed: {_first_problem(error)}.")
-    if (output.lines, output.sha256) == (seal.trials, seal.sha256):
+    if (output.lines, output.sha256) == (seal.trials, seal.sha256) or _is_complete(output, seal):
         return SealCheck(SealState.COMPLETE, "", seal)
-    short = f"its log has {output.lines} of the {seal.trials} trials that it printed."
+    short = f"{len(output.printed)} of the {seal.trials} trials that it printed have arrived."
     return SealCheck(SealState.CUT_SHORT, short, seal)
+
+
+def _is_complete(output: Output, seal: Seal) -> bool:
+    """Whether the log and the termination message together have all trials."""
+    sealed = any(trial.collected_by is CollectedBy.STATUS for trial in output.printed)
+    return sealed and len(output.printed) == seal.trials
+
+
+def add_sealed(output: Output, message: str) -> Output:
+    """Returns the output with the trials of the termination message that the log did not bring."""
+    seal = check_seal(output, message).seal
+    if seal is None or not seal.lines:
+        return output
+    parser = OutputParser()
+    try:
+        parser.feed(zlib.decompressobj().decompress(b64decode(seal.lines)))  # at most 3 MiB
+    except (ValueError, zlib.error):
+        return output
+    known = {trial.number for trial in output.printed}
+    further = [trial for trial in parser.output.printed if trial.number not in known]
+    sealed = [replace(trial, collected_by=CollectedBy.STATUS) for trial in further]
+    return replace(output, printed=(*output.printed, *sealed))
 
 
 def _parse_object(text: str | bytes) -> dict[str, Any] | None:

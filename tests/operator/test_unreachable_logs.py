@@ -1,0 +1,54 @@
+"""A node whose logs cannot be read: what was measured there comes home all the same, and once."""
+
+import pytest
+
+from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer, network
+from tests.e2e.kubectl import Kubectl, wait_for
+from tests.operator.site import Site
+
+CLIENT_NODE = "user-1"
+
+
+def jobs_of(running: Running) -> set[str]:
+    return {job["metadata"]["name"] for job in running.kubectl.list("jobs", f"tierbench.io/benchmark={running.name}")}
+
+
+@pytest.mark.timing
+def test_trials_come_by_the_status_of_the_pod(site: Site, kubectl: Kubectl) -> None:
+    """The operator is killed while the client measures."""
+    running = Running(kubectl)
+    with site.without_logs(CLIENT_NODE):
+        with site.holding_clients(running, file_transfer(fileSizes=["1Mi", "64Mi"]), trial=2):
+            assert all(name.endswith("-a1") for name in jobs_of(running))
+            site.kill()
+        running.wait_for_phase("Complete")
+    assert_every_trial_once(running)
+    trials = [trial for result in running.results for trial in result["status"]["trials"]]
+    assert {trial["collectedBy"] for trial in trials} == {"Status"}
+    assert {trial.get("attempt", 1) for trial in trials} == {1}
+    condition = running.condition("LogsReachable")
+    assert (condition["status"], condition["reason"]) == ("False", "LogsUnreachable")
+    assert CLIENT_NODE in condition["message"], condition["message"]
+    assert "cloudStream" in condition["message"], condition["message"]
+    assert "ClientLost" not in running.wait_for_description("LogsUnreachable")
+    assert_nothing_left(running)
+
+
+@pytest.mark.timing
+def test_traces_that_fit_no_status_wait_for_the_log(site: Site, kubectl: Kubectl) -> None:
+    """The operator is killed while it waits. It waits for as long as a node may be away."""
+    running = Running(kubectl, "networks", "networkbenchmark")
+    with site.without_logs(CLIENT_NODE):
+        kubectl.apply(network(directions=["Upload"], timeouts={"nodeNotReadySeconds": 3600}))
+        wait_for("the condition", lambda: running.condition("LogsReachable").get("status") == "False", 120)
+        running.wait_for_description("LogsUnreachable", CLIENT_NODE)
+        site.kill()
+        site.release.ready()
+        assert running.status["phase"] == "Running"
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running, 2)
+    (result,) = running.results
+    assert {trial.get("attempt", 1) for trial in result["status"]["trials"]} == {1}
+    assert {trace["trial"] for trace in result["status"]["traces"]} == {1, 2}
+    wait_for("the log was read", lambda: running.condition("LogsReachable").get("status") == "True")
+    assert_nothing_left(running)
