@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 import aiohttp
 import pytest
+from aiohttp import web
 
 from tests.ports import free_ports
 from tests.unit.metrics.test_metrics import filled, leader
 from tierbench.controller.credentials import certificates
-from tierbench.metrics import listener
+from tierbench.metrics import listener, server
 from tierbench.metrics.server import application, probes, serve, tls_context
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -111,3 +112,40 @@ async def test_failed_handshake_ends_nothing() -> None:
         connection = await connect(port)
         assert not await is_closed(connection)
         connection[1].close()
+
+
+async def test_a_client_that_reads_slowly_keeps_no_other_out() -> None:
+    """The server closes the connection while a part of its response still waits to be sent."""
+
+    async def respond(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        response.force_close()
+        await response.prepare(request)
+        assert request.transport is not None
+        while not request.transport.get_write_buffer_size():
+            await response.write(bytes(1 << 14))
+        return response
+
+    app = web.Application()
+    app.add_routes([web.get("/metrics", respond)])
+    (port,) = free_ports(1)
+    async with serve(port, app), asyncio.timeout(60):
+        for _ in range(2):
+            reader, writer = await connect(port)
+            writer.write(b"GET /metrics HTTP/1.1\r\nHost: operator\r\n\r\n")
+            assert (await reader.readline()).split()[1] == b"200"
+            await reader.read()
+            writer.close()
+
+
+async def test_a_failure_to_accept_ends_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator whose ports no longer answer has to start again."""
+
+    async def fail(*_: object) -> None:
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(server, "accept", fail)
+    (port,) = free_ports(1)
+    with pytest.raises(ExceptionGroup, match="unhandled errors"):
+        async with serve(port, web.Application()):
+            await asyncio.Event().wait()

@@ -63,7 +63,8 @@ async def _serve(
                 try:
                     await closed.wait()
                 finally:
-                    transport.abort()
+                    if not closed.is_set():  # a transport that is closed cannot be aborted
+                        transport.abort()
     finally:
         accepted -= Counter({host: 1})
 

@@ -119,10 +119,11 @@ def application(
         await response.prepare(request)
         # Samples are immutable, so a thread can write the current ones. Results come from the leader only.
         pieces = (piece.encode() for piece in render(samples(store) if metrics.is_leader else ()))
-        while piece := await in_thread(next, pieces, b""):
-            await response.write(piece)
-        # The operator's metrics come last, because the encoder ends them with the end mark of OpenMetrics.
-        await response.write(await in_thread(encode, metrics.registry))
+        with suppress(ConnectionError):  # the client has left
+            while piece := await in_thread(next, pieces, b""):
+                await response.write(piece)
+            # The operator's metrics come last, because the encoder ends them with the end mark of OpenMetrics.
+            await response.write(await in_thread(encode, metrics.registry))
         return response
 
     app = probes(store, metrics)
@@ -159,16 +160,15 @@ def _refuse_until_filled(store: ResultStore[Samples], metrics: OperatorMetrics) 
 
 @asynccontextmanager
 async def serve(port: int, app: web.Application, context: ssl.SSLContext | None = None) -> AsyncIterator[None]:
-    """Serves an application on a port until the context ends."""
+    """Serves an application on a port until the context ends. Cancels the context if it cannot accept connections."""
     runner = web.AppRunner(app)
     await runner.setup()
     server = cast(web.Server, runner.server)
-    with closing(bind(port)) as listener:
-        accepting = asyncio.create_task(accept(listener, server, context))
-        try:
-            yield
-        finally:
-            accepting.cancel()
-            with suppress(asyncio.CancelledError):
-                await accepting
-            await runner.cleanup()
+    try:
+        with closing(bind(port)) as listener:
+            async with asyncio.TaskGroup() as group:
+                accepting = group.create_task(accept(listener, server, context))
+                yield
+                accepting.cancel()
+    finally:
+        await runner.cleanup()
