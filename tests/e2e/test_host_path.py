@@ -1,5 +1,6 @@
 """Foreign files in a folder of the node are neither served nor changed, and no link leads out of it."""
 
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import pytest
 from tests.cluster import Cluster
 from tests.cluster.node import NodeMachine
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer
-from tests.e2e.kubectl import Kubectl
+from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.strike import strike
 
 pytestmark = pytest.mark.privileged
@@ -84,6 +85,27 @@ def test_foreign_files_are_neither_served_nor_changed(kubectl: Kubectl, cluster:
     (own,) = folder.facts(f"{folder.path}/_tierbench")
     assert own.startswith("drwxr-xr-x 0:0 ")
     assert folder.shell(f"ls {folder.path}/_tierbench") == ""
+
+
+@pytest.mark.release
+@pytest.mark.timing
+def test_files_of_a_node_that_loses_power_are_used_after_its_boot_and_removed_at_the_end(
+    kubectl: Kubectl, cluster: Cluster, folder: Folder
+) -> None:
+    kubectl.apply(file_transfer(storage={"hostPath": {"path": folder.path}}, fileSizes=["64Mi"]))
+    running, node = Running(kubectl), folder.node.profile.name
+
+    def lose_power() -> None:
+        cluster.signal(node, signal.SIGKILL)
+        wait_for(f"{node} is not Ready", lambda: not cluster.ready(), 60)
+        cluster.start(node)
+        wait_for(f"{node} is Ready again", cluster.ready, 150)
+        assert folder.shell(f"ls {folder.path}/_tierbench").split() == [f"{SIZE}.bin", f"{SIZE}.bin.sha256"]
+
+    strike(running, cluster, lose_power, slow=node)
+    assert_every_trial_once(running)
+    assert_nothing_left(running)
+    assert folder.shell(f"ls -A {folder.path}/_tierbench") == ""
 
 
 @pytest.mark.parametrize(
