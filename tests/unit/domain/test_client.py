@@ -256,3 +256,20 @@ def test_a_trace_of_one_client_alone_is_kept() -> None:
                 traced = [json.loads(line) | {"traces": [trace()]} for line in lines.splitlines()]
                 world.logs[first.uid] = "".join(json.dumps(line) + "\n" for line in traced)
     assert any(record.status.traces for record in world.records.values())
+
+
+def test_trials_that_were_printed_before_a_server_failed_are_recorded() -> None:
+    """No operator ran meanwhile. The trials of the other servers are measured again."""
+    world = World(network_benchmark())
+    until_printed(world, 1)
+    world.step()
+    world.step()
+    (server,) = (pod for pod in world.pods.values() if pod.slot == 1)
+    world.pods[server.name] = replace(server, terminated=Termination(1, "Error", ""))
+    printed = [tuple(map(int, turn.split(":"))) for _, turn in world.printed]
+    world.run()
+    failed = {one.spec.case: one for one in world.results.values() if one.status.reason == reasons.POD_FAILED}
+    assert failed
+    recorded = [(case, trial.trial) for case, one in failed.items() for trial in one.recorded.trials]
+    assert recorded
+    assert set(recorded) == {(case, trial) for case, trial in printed if case in failed}

@@ -16,7 +16,7 @@ from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase, RunStatus
 from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
-from tierbench.domain.cleanup import cleanup
+from tierbench.domain.cleanup import cleanup, end_clients
 from tierbench.domain.decision import (
     Decision,
     DeleteBenchmark,
@@ -28,7 +28,6 @@ from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
 from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_much_to_measure
 from tierbench.domain.preflight import preflight
-from tierbench.domain.printed import end_clients
 from tierbench.domain.run import Run
 from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
 from tierbench.domain.status import ConditionUpdate, assess, build_status, set_conditions, verdicts_in_progress

@@ -1,23 +1,17 @@
-"""The trials that clients have printed: how they get from logs into records, also when a run ends early."""
+"""The trials that clients have printed: how they get from logs into records."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 
-from tierbench.api.benchmark import BenchmarkStatus, RunStatus
 from tierbench.api.contract import TrialLine
 from tierbench.api.record import CollectedBy, RecordStatus
-from tierbench.api.result import BenchmarkResult, ResultPhase, ResultSpec
-from tierbench.domain.cleanup import CleanupStep
-from tierbench.domain.decision import Decision, Observed, PodLog
-from tierbench.domain.servers import save_record
+from tierbench.api.result import ResultSpec
+from tierbench.domain.decision import Observed, PodLog
 from tierbench.domain.views import JobView, PodView
 from tierbench.results import aggregate
 from tierbench.results.client_output import PartOutput, PrintedTrial, add_traces, merge_parts
 from tierbench.workloads.workload import ROLE_CLIENT, Role
-
-_LOG_SECONDS: Final = 1.0
 
 TrialFilter = Callable[[PrintedTrial], bool]
 
@@ -85,34 +79,7 @@ def traced_trials(spec: ResultSpec, pods: Sequence[PodView], logs: Mapping[str, 
     return tuple(line for _, trials in found for line in trials)
 
 
-def end_clients(
-    observed: Observed, run: RunStatus, status: BenchmarkStatus, step: CleanupStep, now: datetime
-) -> Decision:
-    """Carries out a step of the cleanup of a run in progress. Before that deletes clients, their logs are read up to
-    now, and the trials in them are saved.
-
-    The spec may have changed, so what was asked for is taken from the results.
-    """
-    clients = _running_clients(observed, run.number)
-    unread = [pod for client in clients for pod in client if _is_unread(observed, pod, now)]
-    if unread:
-        failed = any(observed.logs.get(pod.uid, PodLog()).error is not None for pod in unread)
-        return Decision(status, requeue_after=_LOG_SECONDS if failed else 0, reads_logs=True)
-    cases = [(result, client) for client in clients for result in _cases_of(observed, client)]
-    names = tuple(dict.fromkeys(result.metadata.name for result, _ in cases))
-    if any(name not in observed.records for name in names):
-        return Decision(status, requeue_after=0, reads_records=names, reads_logs=True)
-    found = {name: RecordStatus() if (one := observed.records[name]) is None else one.status for name in names}
-    saved = dict(found)
-    for result, client in cases:
-        name = result.metadata.name
-        saved[name] = _with_printed_trials(result.spec, saved[name], client, observed.logs)
-    specs = {result.metadata.name: result.spec for result, _ in cases}
-    writes = (save_record(name, specs[name], record) for name, record in saved.items() if record != found[name])
-    return Decision(status, (*writes, *step.actions), requeue_after=step.requeue_after)
-
-
-def _running_clients(observed: Observed, run: int) -> list[list[PodView]]:
+def running_clients(observed: Observed, run: int) -> list[list[PodView]]:
     """Returns the pods of each client that has all of its Jobs. Once one is deleted, a part may look as if it was
     lost."""
     jobs = Counter(_key(job) for job in observed.jobs if not job.deleting)
@@ -127,39 +94,15 @@ def _key(view: JobView | PodView) -> tuple[int, ...]:
     return view.run, view.case, view.pass_number, view.attempt
 
 
-def _is_unread(observed: Observed, pod: PodView, now: datetime) -> bool:
-    """Whether a log has to be read first. One that could not be read for `timeouts.nodeNotReadySeconds` is given up."""
-    log = observed.logs.get(pod.uid, PodLog())
-    limit = timedelta(seconds=observed.benchmark.spec.timeouts.node_not_ready_seconds)
-    given_up = log.error is not None and now - log.error.since > limit
-    return pod.started and not log.current and not given_up
-
-
-def _cases_of(observed: Observed, client: Sequence[PodView]) -> list[BenchmarkResult]:
-    """Returns the results of the cases of a client that have not ended: they differ only in their server."""
-    results = [result for result in observed.results.values() if result.spec.run == client[0].run]
-    first = next((result.spec for result in results if result.spec.case == client[0].case), None)
-    lost = observed.unreadable.union(observed.rejected_results, observed.permanently_rejected)
-    return [
-        result
-        for result in results
-        if first is not None
-        and _seat(result.spec) == _seat(first)
-        and result.status.phase is ResultPhase.RUNNING
-        and result.metadata.name not in lost
-    ]
-
-
-def _seat(spec: ResultSpec) -> tuple[object, ...]:
-    return dict(spec.levels), spec.client.node_class, spec.client.node
-
-
-def _with_printed_trials(
-    spec: ResultSpec, record: RecordStatus, pods: Sequence[PodView], logs: Mapping[str, PodLog]
+def with_printed_trials(
+    spec: ResultSpec, record: RecordStatus, clients: Iterable[Sequence[PodView]], logs: Mapping[str, PodLog]
 ) -> RecordStatus:
+    """Returns a record with every trial of its case in the logs of clients, and with their traces, for a case that ends
+    early. The case ends whatever a client has printed."""
     if record.ended is not None:
         return record
-    try:
-        return add_traces(add_printed_trials(spec, record, pods, logs), traced_trials(spec, pods, logs))
-    except Exception:  # whatever a client has printed, the run ends
-        return record
+    for pods in clients:
+        with suppress(Exception):
+            added = add_printed_trials(spec, record, pods, logs)
+            record = add_traces(added, traced_trials(spec, pods, logs))
+    return record

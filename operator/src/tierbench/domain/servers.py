@@ -27,6 +27,7 @@ from tierbench.domain.decision import (
     SaveResult,
 )
 from tierbench.domain.placement import held_too_long, results_too_large, storage_full
+from tierbench.domain.printed import running_clients, with_printed_trials
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import PodView, Problem, ProviderApi
@@ -259,10 +260,14 @@ def end_cases(run: Run, problems: Sequence[tuple[Case, Problem]], last: Decision
 
 
 def _end_case(run: Run, case: Case, problem: Problem, *, failed: bool) -> tuple[Action, ...]:
-    result = run.result(case)
-    spec = run.result_spec(case) if result is None else result.spec
+    result, name, record, observed = run.result(case), run.result_name(case), run.record(case), run.observed
     end = early_end(run.now, problem).model_copy(update={"failed": failed})
-    return end_case(run.result_name(case), spec, run.record(case), end)
+    if result is None:
+        return end_case(name, run.result_spec(case), record, end)
+    if name not in observed.rejected_results:
+        clients = running_clients(observed, run.status.number)
+        record = with_printed_trials(result.spec, record, clients, observed.logs)
+    return end_case(name, result.spec, record, end)
 
 
 def early_end(now: datetime, problem: Problem, engine: Engine | None = None) -> RecordEnd:

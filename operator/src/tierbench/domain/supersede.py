@@ -9,9 +9,8 @@ from tierbench.api.canonical import spec_hash
 from tierbench.api.record import RecordEnd, RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.cleanup import cleanup
+from tierbench.domain.cleanup import cleanup, end_clients
 from tierbench.domain.decision import Action, Decision, Event, MarkSuperseded, Observed
-from tierbench.domain.printed import end_clients
 from tierbench.domain.servers import RECORDS_AT_ONCE, apis, early_end, end_case, known_apis
 from tierbench.domain.views import Problem, ProviderApi
 from tierbench.kube.meta import format_time
