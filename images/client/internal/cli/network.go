@@ -26,6 +26,7 @@ type networkFlags struct {
 	server, pingHost                                                          []string
 	protocol, direction, congestion, barrier                                  string
 	streams, duration, rate, ready, count, interval, size, part, parts, trace int
+	underLoad                                                                 bool
 }
 
 func networkCommand() *cobra.Command {
@@ -59,6 +60,7 @@ func (f *networkFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.count, "ping-count", 10, "echo requests before each load; 0 for none")
 	set.IntVar(&f.interval, "ping-interval-milliseconds", 200, "from one to the next")
 	set.IntVar(&f.size, "ping-size", 56, "bytes of payload in each")
+	set.BoolVar(&f.underLoad, "ping-under-load", false, "send as many echo requests during each load, too")
 	set.StringVar(&f.barrier, "barrier", "", "name of the barrier at which clients meet that measure at once")
 	set.IntVar(&f.part, "part", 0, "number of this client among them, from 0")
 	set.IntVar(&f.parts, "parts", 1, "how many there are")
@@ -98,7 +100,7 @@ func (f *networkFlags) target(index int, agent *agentclient.Agent) (contract.Tar
 		Streams: f.streams, Duration: time.Duration(f.duration) * time.Second, BitsPerSecond: int64(f.rate) * 1000,
 		Congestion: f.congestion, Ready: time.Duration(f.ready) * time.Millisecond, Agent: agent,
 		TraceInterval: time.Duration(f.trace) * time.Millisecond, Barrier: f.barrier, Part: f.part, Parts: f.parts,
-		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size},
+		Ping: network.Ping{Host: pingHost, Count: f.count, Interval: time.Duration(f.interval) * time.Millisecond, Size: f.size, UnderLoad: f.underLoad},
 	}}, nil
 }
 

@@ -173,6 +173,7 @@ type Distributions struct {
 	RoundTripActual  *Histogram `json:"roundTripActual,omitempty"`
 	Acknowledge      *Histogram `json:"acknowledge,omitempty"`
 	Ping             *Histogram `json:"ping,omitempty"`
+	PingUnderLoad    *Histogram `json:"pingUnderLoad,omitempty"`
 }
 
 // Causes of the errors of an exchange. Corrupt is another one.
@@ -240,6 +241,7 @@ type Network struct {
 	Upload           *Flow   `json:"upload,omitempty"`
 	Download         *Flow   `json:"download,omitempty"`
 	Ping             *Echoes `json:"ping,omitempty"`
+	PingUnderLoad    *Echoes `json:"pingUnderLoad,omitempty"`
 	StartNanoseconds *int64  `json:"startNanoseconds,omitempty"` // from the clients' common start
 }
 

@@ -41,15 +41,19 @@ func FuzzReadIperf3(f *testing.F) {
 }
 
 func FuzzReadPing(f *testing.F) {
-	f.Add("64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.05 ms\n1 packets transmitted, 1 received\nrtt min/avg/max/mdev = 0.05/0.05/0.05/0.0 ms\n")
+	f.Add("64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=0.05 ms\n1 packets transmitted, 1 received, time 99999999999999999999ms\nrtt min/avg/max/mdev = 0.05/0.05/0.05/0.0 ms\n")
 	f.Add("64 bytes from 10.0.0.1: icmp_seq=1 ttl=64 time=99999999999999999999999 ms (DUP!)\n99999999999999999999999 packets transmitted, 1 received\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		echoes, histogram := readPing(text)
+		found := readPing(text)
+		echoes, histogram := found.echoes, found.histogram
 		if echoes != nil && (echoes.Sent < 0 || echoes.Received < 0) {
 			t.Errorf("%+v", echoes)
 		}
 		if histogram != nil && histogram.SumNanoseconds < 0 {
 			t.Errorf("%+v", histogram)
+		}
+		if found.sending < 0 {
+			t.Errorf("%v", found.sending)
 		}
 	})
 }

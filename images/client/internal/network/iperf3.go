@@ -101,13 +101,18 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 // not count.
 func answers(port uint16) bool {
 	silent := false
-	for _, one := range sockdiag.NewWatch(func(_, remote uint16) bool { return remote == port }).Look() {
+	for _, one := range watchPort(port).Look() {
 		if one.Info.Bytes_received > 0 {
 			return true
 		}
 		silent = silent || one.Info.Bytes_acked > 1 // the SYN counts, too
 	}
 	return !silent
+}
+
+// watchPort watches the connections to a server with this port.
+func watchPort(port uint16) *sockdiag.Watch {
+	return sockdiag.NewWatch(func(_, remote uint16) bool { return remote == port })
 }
 
 func iperf3Arguments(options *Options) []string {

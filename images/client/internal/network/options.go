@@ -40,12 +40,13 @@ type Options struct {
 	Part, Parts   int                // which of them this one is, from 0, and how many there are
 }
 
-// Ping holds the options of ping before the load of each trial.
+// Ping holds the options of ping before the load of each trial, and during it.
 type Ping struct {
-	Host     string
-	Count    int // 0 for none
-	Interval time.Duration
-	Size     int
+	Host      string
+	Count     int // 0 for none
+	Interval  time.Duration
+	Size      int
+	UnderLoad bool // whether as many requests are sent during the load, too
 }
 
 func (o *Options) traces() bool { return o.TraceInterval > 0 && o.Protocol == TCP }

@@ -14,35 +14,65 @@ import (
 )
 
 const (
-	answering  = 10 * time.Second // that the last request may wait for its answer
-	pingFailed = "PingFailed"     // of a trial: the next may find the network again
+	answering   = 10 * time.Second // that the last request may wait for its answer
+	mostSending = 1e9              // milliseconds for which a ping sends
+	pingFailed  = "PingFailed"     // of a trial: the next may find the network again
 )
 
 var (
 	echoLine    = regexp.MustCompile(`^\d+ bytes from .* time=(\d+(?:\.\d+)?) ms( \(DUP!\))?$`)
 	countsLine  = regexp.MustCompile(`^(\d+) packets transmitted, (\d+) received`)
+	sendingTime = regexp.MustCompile(`, time (\d+)ms$`)
 	summaryLine = regexp.MustCompile(`^rtt min/avg/max/mdev = (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+) ms`)
 )
 
+// pinged is what ping found: nothing if there is no summary. sending is the time from the first request to the last one.
+type pinged struct {
+	echoes    *contract.Echoes
+	histogram *contract.Histogram
+	sending   time.Duration
+}
+
+func (p pinged) addIdle(trial *contract.Trial) {
+	trial.Network.Ping = p.echoes
+	if p.histogram != nil {
+		distributions(trial).Ping = p.histogram
+	}
+}
+
+func (p pinged) addUnderLoad(trial *contract.Trial) {
+	trial.Network.PingUnderLoad = p.echoes
+	if p.histogram != nil {
+		distributions(trial).PingUnderLoad = p.histogram
+	}
+}
+
+func distributions(trial *contract.Trial) *contract.Distributions {
+	if trial.Distributions == nil {
+		trial.Distributions = &contract.Distributions{}
+	}
+	return trial.Distributions
+}
+
 // ping sends echo requests. It parses every answer and the summary of the program.
-func ping(ctx context.Context, options *Ping) (*contract.Echoes, *contract.Histogram, error) {
+func ping(ctx context.Context, options *Ping) (pinged, error) {
 	if options.Count == 0 {
-		return nil, nil, nil
+		return pinged{}, nil
 	}
 	seconds := strconv.FormatFloat(options.Interval.Seconds(), 'f', -1, 64)
 	limit := time.Duration(options.Count)*options.Interval + 2*answering
 	written, stderr, err := run(ctx, limit, "ping", "-n", "-c", strconv.Itoa(options.Count), "-i", seconds, "-s", strconv.Itoa(options.Size), options.Host)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil, &contract.Failure{Reason: pingFailed, Message: fmt.Sprintf("ping did not end within %v", limit)}
+		return pinged{}, &contract.Failure{Reason: pingFailed, Message: fmt.Sprintf("ping did not end within %v", limit)}
 	}
 	if err != nil {
-		return nil, nil, err
+		return pinged{}, err
 	}
-	echoes, histogram := readPing(string(written))
-	if echoes == nil {
-		return nil, nil, pingFailure(string(stderr))
+	found := readPing(string(written))
+	if found.echoes == nil {
+		return pinged{}, pingFailure(string(stderr))
 	}
-	return echoes, histogram, nil
+	return found, nil
 }
 
 // awaitEcho waits until the host answers one echo request, because a network policy may take effect late for a new pod. A host
@@ -56,7 +86,7 @@ func awaitEcho(ctx context.Context, options *Ping) error {
 		if errors.Is(err, context.Canceled) {
 			return err
 		}
-		if echoes, _ := readPing(string(written)); echoes == nil || echoes.Received > 0 {
+		if echoes := readPing(string(written)).echoes; echoes == nil || echoes.Received > 0 {
 			return nil // without a summary, the first trial says why
 		}
 		if err := wait.For(ctx, retryPause); err != nil {
@@ -66,9 +96,9 @@ func awaitEcho(ctx context.Context, options *Ping) error {
 	return nil
 }
 
-// readPing returns nil if there is no summary.
-func readPing(text string) (*contract.Echoes, *contract.Histogram) {
+func readPing(text string) pinged {
 	var echoes *contract.Echoes
+	var sending time.Duration
 	times, duplicated := []int64{}, int64(0)
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
@@ -82,15 +112,18 @@ func readPing(text string) (*contract.Echoes, *contract.Histogram) {
 		if found := countsLine.FindStringSubmatch(line); found != nil {
 			echoes = &contract.Echoes{Sent: count(found[1]), Received: count(found[2]), Duplicated: duplicated}
 		}
+		if found := sendingTime.FindStringSubmatch(line); found != nil {
+			sending = time.Duration(min(count(found[1]), mostSending)) * time.Millisecond
+		}
 		if found := summaryLine.FindStringSubmatch(line); found != nil && echoes != nil {
 			echoes.MinNanoseconds, echoes.MeanNanoseconds = milliseconds(found[1]), milliseconds(found[2])
 			echoes.MaxNanoseconds, echoes.StandardDeviationNanoseconds = milliseconds(found[3]), milliseconds(found[4])
 		}
 	}
 	if len(times) == 0 {
-		return echoes, nil
+		return pinged{echoes: echoes, sending: sending}
 	}
-	return echoes, contract.NewHistogram(times)
+	return pinged{echoes, contract.NewHistogram(times), sending}
 }
 
 // count returns the number in digits that an expression has matched, or the largest int64 if it is larger.

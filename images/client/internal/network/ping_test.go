@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 const answered = `PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.
@@ -25,12 +26,16 @@ const lost = `PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.
 `
 
 func TestEveryAcknowledgementCountsOnce(t *testing.T) {
-	echoes, histogram := readPing(answered)
+	found := readPing(answered)
+	echoes, histogram := found.echoes, found.histogram
 	if echoes.Sent != 4 || echoes.Received != 3 || echoes.Duplicated != 1 {
 		t.Errorf("%+v", echoes)
 	}
 	if !is(echoes.MinNanoseconds, 315_000) || !is(echoes.MeanNanoseconds, 38_605_000) || !is(echoes.MaxNanoseconds, 103_000_000) || !is(echoes.StandardDeviationNanoseconds, 45_817_000) {
 		t.Errorf("%+v", echoes)
+	}
+	if found.sending != 603*time.Millisecond {
+		t.Errorf("requests were sent for %v", found.sending)
 	}
 	if histogram.Count != 3 || histogram.SumNanoseconds != 315_000+12_500_000+103_000_000 {
 		t.Errorf("%+v", histogram)
@@ -38,7 +43,8 @@ func TestEveryAcknowledgementCountsOnce(t *testing.T) {
 }
 
 func TestMissingEchoRepliesAreAResult(t *testing.T) {
-	echoes, histogram := readPing(lost)
+	found := readPing(lost)
+	echoes, histogram := found.echoes, found.histogram
 	if echoes == nil || echoes.Sent != 5 || echoes.Received != 0 || echoes.MeanNanoseconds != nil || histogram != nil {
 		t.Errorf("%+v, %+v", echoes, histogram)
 	}

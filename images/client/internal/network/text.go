@@ -20,7 +20,10 @@ func Words(trial contract.Trial) string {
 		}
 	}
 	if echoes := trial.Network.Ping; echoes != nil {
-		parts = append(parts, pingWords(echoes))
+		parts = append(parts, "ping "+pingWords(echoes))
+	}
+	if echoes := trial.Network.PingUnderLoad; echoes != nil {
+		parts = append(parts, "ping under load "+pingWords(echoes))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -37,7 +40,7 @@ func flowWords(flow *contract.Flow) string {
 }
 
 func pingWords(echoes *contract.Echoes) string {
-	text := fmt.Sprintf("ping %d of %d answered", echoes.Received, echoes.Sent)
+	text := fmt.Sprintf("%d of %d answered", echoes.Received, echoes.Sent)
 	if echoes.MeanNanoseconds != nil {
 		text += fmt.Sprintf(", mean %v", time.Duration(*echoes.MeanNanoseconds))
 	}

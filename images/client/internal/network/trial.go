@@ -51,7 +51,7 @@ func (t *Target) resolve(ctx context.Context) error {
 // Trial runs ping and iperf3 once.
 func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int, warmup bool) error {
 	options, began := t.Options, time.Now()
-	echoes, histogram, err := pingTogether(ctx, options, number, warmup)
+	idle, err := pingTogether(ctx, options, number, warmup)
 	var unanswered *contract.Failure
 	if err != nil && !(errors.As(err, &unanswered) && unanswered.Reason == pingFailed) {
 		return err
@@ -78,30 +78,31 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	if unanswered != nil {
 		return report.Ended(withoutLoad(unanswered, number, warmup, began))
 	}
-	trial, seen, err := load(ctx, options, gate, together)
+	trial, seen, loaded, err := load(ctx, options, gate, together)
 	if err != nil {
 		return err
 	}
-	trial.Trial, trial.Warmup, trial.Network.Ping = number, warmup, echoes
+	trial.Trial, trial.Warmup = number, warmup
+	idle.addIdle(&trial)
 	trial.Client.Computer = meter.End(computer.Route(net.JoinHostPort(options.Host, strconv.Itoa(int(options.Port)))))
 	useCongestion(trial.Client.Computer, seen.clientCongestion)
-	if histogram != nil {
-		trial.Distributions = &contract.Distributions{Ping: histogram}
-	}
 	if observed {
 		observe(&trial, options.Agent.EndTracing(ctx), seen)
+	}
+	if err := loaded.end(ctx, &trial, seen.took); err != nil {
+		return err
 	}
 	return report.Ended(trial)
 }
 
 // pingTogether sends echo requests while no client makes load. Each client waits at one barrier after its last load, and at
 // another one before the next load.
-func pingTogether(ctx context.Context, options *Options, number int, warmup bool) (*contract.Echoes, *contract.Histogram, error) {
+func pingTogether(ctx context.Context, options *Options, number int, warmup bool) (pinged, error) {
 	if options.Ping.Count == 0 {
-		return nil, nil, nil
+		return pinged{}, nil
 	}
 	if err := meet(ctx, options, "ping-", number, warmup); err != nil {
-		return nil, nil, err
+		return pinged{}, err
 	}
 	return ping(ctx, &options.Ping)
 }
@@ -178,31 +179,30 @@ func meet(ctx context.Context, options *Options, before string, number int, warm
 	return options.Agent.Meet(ctx, name, options.Part, options.Parts, untilStart)
 }
 
-// load makes the load of one trial. It retries while the server may become ready. Simultaneous clients report how long after the
-// common start their load began. If TCP is traced at this side, the kernel knows it. Otherwise it is the start of iperf3, which
-// first negotiates with its server over a link that others may already fill.
-func load(ctx context.Context, options *Options, gate *gate, together time.Time) (trial contract.Trial, seen traffic, err error) {
+// load makes the load of one trial, with echo requests during it. It retries while the server may become ready. Simultaneous
+// clients report how long after the common start their load began. If TCP is traced at this side, the kernel knows it. Otherwise
+// it is the start of iperf3, which first negotiates with its server over a link that others may already fill.
+func load(ctx context.Context, options *Options, gate *gate, together time.Time) (contract.Trial, traffic, *loadedPing, error) {
 	for deadline := time.Now().Add(options.Ready); ; {
 		started, cpu := time.Now(), rusage.ProgramsCPU()
-		watched := watch(options)
-		seen, err = transmit(ctx, options)
+		watched, pinging := watch(options), pingUnderLoad(ctx, options)
+		seen, err := transmit(ctx, options)
 		own := watched()
+		if err != nil {
+			pinging.abandon()
+			pinging = nil
+		}
 		var failure *contract.Failure
 		switch {
 		case err != nil && !errors.As(err, &failure):
-			return contract.Trial{}, traffic{}, err
+			return contract.Trial{}, traffic{}, nil, err
 		case failure != nil && mayPass(failure) && time.Now().Before(deadline):
-			if err := wait.For(ctx, retryPause); err != nil {
-				return contract.Trial{}, traffic{}, context.Canceled
-			}
-			if failure.Reason == serverBusy {
-				if err := gate.reopen(ctx); err != nil {
-					return contract.Trial{}, traffic{}, err
-				}
+			if err := again(ctx, gate, failure); err != nil {
+				return contract.Trial{}, traffic{}, nil, err
 			}
 			continue
 		}
-		trial = contract.Trial{
+		trial := contract.Trial{
 			Outcome: contract.Completed, StartTime: contract.FormatTime(started), DurationNanoseconds: seen.took.Nanoseconds(),
 			Client: contract.ClientSample{
 				CPUNanoseconds:     (rusage.ProgramsCPU() - cpu).Nanoseconds(),
@@ -224,8 +224,19 @@ func load(ctx context.Context, options *Options, gate *gate, together time.Time)
 		if failure != nil {
 			trial.Outcome, trial.Failure, trial.DurationNanoseconds = contract.Failed, failure, time.Since(started).Nanoseconds()
 		}
-		return trial, seen, nil
+		return trial, seen, pinging, nil
 	}
+}
+
+// again waits until the server may take the trial.
+func again(ctx context.Context, gate *gate, failure *contract.Failure) error {
+	if err := wait.For(ctx, retryPause); err != nil {
+		return context.Canceled
+	}
+	if failure.Reason == serverBusy {
+		return gate.reopen(ctx)
+	}
+	return nil
 }
 
 // sending is what the trace of TCP at this side shows. It is zero without a trace.

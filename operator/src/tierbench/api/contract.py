@@ -186,6 +186,9 @@ class Distributions(Model):
         default=None, description="Time from the actual sending of a message to the acknowledgement by the broker."
     )
     ping: Histogram | None = Field(default=None, description="Round trip of each answered echo request.")
+    ping_under_load: Histogram | None = Field(
+        default=None, description="Round trip of each answered echo request during the load."
+    )
 
 
 class PairShares(Model):

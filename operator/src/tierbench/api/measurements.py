@@ -241,6 +241,7 @@ class Network(Model):
     upload: Flow | None = Field(default=None, description="Traffic from client to server.")
     download: Flow | None = Field(default=None, description="Traffic from server to client.")
     ping: Echoes | None = Field(default=None, description="Echo requests before the load.")
+    ping_under_load: Echoes | None = Field(default=None, description="Echo requests during the load.")
     start_nanoseconds: Nanoseconds | None = Field(
         default=None, description="For one of several clients: time from the common start to the start of its load."
     )

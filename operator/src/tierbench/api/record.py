@@ -59,6 +59,9 @@ class ResultTrial(TrialFields, OpenModel):
     round_trip: Spread | None = Field(
         default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."
     )
+    round_trip_under_load: Spread | None = Field(
+        default=None, description="Round trips of echo requests during the load."
+    )
     acknowledge: Spread | None = Field(
         default=None, description="Times to the acknowledgement by the broker, if the delivery has one."
     )

@@ -12,7 +12,7 @@ Events, such as the retries of trials, are Poisson counts with Jeffreys' prior.
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import comb, exp, fsum, inf, log, sqrt
+from math import comb, exp, fsum, hypot, inf, log, sqrt
 from statistics import fmean, stdev
 from typing import Final, NamedTuple, TypeVar
 
@@ -106,6 +106,16 @@ def _deviation(estimates: Sequence[Estimate]) -> float | None:
     within = sum((item.deviation or 0) ** 2 * (item.count - 1) for item in estimates)
     between = sum(item.count * (item.mean - mean) ** 2 for item in estimates)
     return sqrt((within + between) / (count - 1))
+
+
+def difference(first: Estimate, second: Estimate) -> tuple[float, float, float] | None:
+    """Returns how much larger the second mean is, with Welch's 95% confidence interval; None without an interval."""
+    if first.error is None or second.error is None:
+        return None
+    variances = [(first.error**2, first.degrees), (second.error**2, second.degrees)]
+    half = student_quantile((1 + CONFIDENCE) / 2, satterthwaite(variances)) * hypot(first.error, second.error)
+    found = second.mean - first.mean
+    return found, found - half, found + half
 
 
 def satterthwaite(variances: Sequence[tuple[float, float]]) -> float:

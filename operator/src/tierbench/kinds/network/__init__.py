@@ -18,7 +18,8 @@ KIND: Final = BenchmarkKind(
         rate=measures.RATE,
         titles=measures.TITLES,
         larger_is_better=("fairnessPartsPerMillion",),
-        distributions={"pingNanoseconds": "ping"},
+        distributions={"pingNanoseconds": "ping", "pingUnderLoadNanoseconds": "ping_under_load"},
+        costs=("pingUnderLoadNanoseconds",),
         facts=measures.facts,
         invalid=measures.invalid,
         merge=measures.merge,
@@ -28,9 +29,12 @@ KIND: Final = BenchmarkKind(
     metrics=Metrics(metrics.FACTORS, metrics.PARAMETERS, metrics.add, metrics.HISTOGRAMS),
     report=Report(
         report.cells,
-        answers=report.client_answers,
+        answers=report.answers,
         figures=report.device_figures,
-        spreads={"ping": "Round trip of an echo request"},
+        spreads={
+            "ping": "Round trip of an echo request",
+            "ping_under_load": "Round trip of an echo request under load",
+        },
     ),
     factors={
         "protocol": FactorTraits(competing=False),  # UDP sends at the rate in the spec

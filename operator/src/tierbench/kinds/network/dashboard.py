@@ -7,10 +7,10 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from tierbench.generate.dashboards.kind import KindPanels, parts
 from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, result_variables
 from tierbench.generate.dashboards.queries import Results
-from tierbench.kinds.network.metrics import CLIENT, MEANS, PREFIX, UNTRIMMED
+from tierbench.kinds.network.metrics import CLIENT, INCREASE, MEANS, PREFIX, UNTRIMMED
 
 _RESULTS: Final = Results("NetworkBenchmark", row="direction")
-_PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), *UNTRIMMED.values()))
+_PANELS: Final = KindPanels(_RESULTS, PREFIX, (*MEANS.values(), *UNTRIMMED.values(), INCREASE))
 _DOCUMENT: Final = "explanation/networks.md"
 
 
@@ -99,8 +99,41 @@ def _echoes() -> Panels:
                 "99th percentile": _RESULTS.quantile(0.99, f"{PREFIX}_ping_seconds"),
             },
         ),
+        parts(
+            "Echo requests, idle and under load",
+            "How much does a load delay what else uses the link? Mean round trip before the load and during it, and "
+            "the difference.",
+            "s",
+            {
+                "idle": _PANELS.mean("ping_mean_seconds"),
+                "under load": _PANELS.mean("ping_under_load_mean_seconds"),
+                "difference": _PANELS.mean("ping_increase_seconds"),
+            },
+        ),
+        parts(
+            "Round trip of echo requests under load",
+            "How long does the path take while it is full? Shortest, mean and longest round trip of a trial, mean over "
+            "the good trials, and the 99th percentile of all.",
+            "s",
+            {
+                "shortest": _PANELS.mean("ping_under_load_min_seconds"),
+                "mean": _PANELS.mean("ping_under_load_mean_seconds"),
+                "longest": _PANELS.mean("ping_under_load_max_seconds"),
+                "99th percentile": _RESULTS.quantile(0.99, f"{PREFIX}_ping_under_load_seconds"),
+            },
+        ),
         _PANELS.bars("Spread of echo requests", "How steady is the path?", "ping_stddev_seconds"),
         _PANELS.shares(
             "Echo requests that were not answered", "How many are lost while the network is idle?", "ping_lost_ratio"
+        ),
+        _PANELS.bars(
+            "Spread of echo requests under load",
+            "How steady is the path while it is full?",
+            "ping_under_load_stddev_seconds",
+        ),
+        _PANELS.shares(
+            "Echo requests that were not answered under load",
+            "How many are lost while the network is full?",
+            "ping_under_load_lost_ratio",
         ),
     )

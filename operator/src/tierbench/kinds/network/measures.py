@@ -29,21 +29,26 @@ TITLES: Final = {
     "lostPartsPerMillion": "UDP packets lost",
     "pingNanoseconds": "Ping",
     "pingLostPartsPerMillion": "Echo requests not answered",
+    "pingUnderLoadNanoseconds": "Ping under load",
+    "pingUnderLoadLostPartsPerMillion": "Echo requests not answered under load",
     "iperf3CpuPartsPerMillion": "CPU of the iperf3 server",
 }
 _NO_SAMPLE: Final = ServerSample()
 _FLOW: Final = Flow(tcp=TcpActivity(samples=1))
+_SPREAD: Final = Spread(mean=0, p50=0, p90=0, p99=0)
 _MOST_CLIENTS: Final = 16
 EVERYTHING: Final = ResultTrial(
     trial=1,
     outcome=Outcome.COMPLETED,
     start_time="",
     duration_nanoseconds=1,
-    round_trip=Spread(mean=0, p50=0, p90=0, p99=0),
+    round_trip=_SPREAD,
+    round_trip_under_load=_SPREAD,
     network=Network(
         upload=_FLOW,
         download=_FLOW,
         ping=Echoes(),
+        ping_under_load=Echoes(),
         shares=tuple(ClientShare(client=number, bits_per_second=1) for number in range(_MOST_CLIENTS)),
     ),
 )
@@ -72,7 +77,8 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         "lostPartsPerMillion": parts_per_million(_sum(f.lost_packets for f in flows), _sum(f.packets for f in flows)),
         "outOfOrderPackets": _sum(flow.out_of_order_packets for flow in flows),
         "jitterNanoseconds": _mean(flow.jitter_nanoseconds for flow in flows),
-        **_echoes(network.ping or Echoes(), trial),
+        **_echoes("ping", network.ping, trial.round_trip),
+        **_echoes("pingUnderLoad", network.ping_under_load, trial.round_trip_under_load),
         "clientCpuPartsPerMillion": parts_per_million(trial.client.cpu_nanoseconds, trial.duration_nanoseconds),
         "iperf3CpuPartsPerMillion": parts_per_million(sample.process_cpu_nanoseconds, trial.duration_nanoseconds),
         "serverCpuPartsPerMillion": sample.cpu_parts_per_million,
@@ -105,17 +111,17 @@ def _states(activities: Sequence[TcpActivity]) -> dict[str, float | None]:
     return {"tcpNotOpenPartsPerMillion": 1e6 - is_open / samples}
 
 
-def _echoes(echoes: Echoes, trial: ResultTrial) -> dict[str, float | None]:
-    spread = trial.round_trip
+def _echoes(name: str, asked: Echoes | None, spread: Spread | None) -> dict[str, float | None]:
+    echoes = asked or Echoes()
     return {
-        "pingNanoseconds": echoes.mean_nanoseconds,
-        "pingMinNanoseconds": echoes.min_nanoseconds,
-        "pingMaxNanoseconds": echoes.max_nanoseconds,
-        "pingStandardDeviationNanoseconds": echoes.standard_deviation_nanoseconds,
-        "pingP50Nanoseconds": None if spread is None else spread.p50,
-        "pingP90Nanoseconds": None if spread is None else spread.p90,
-        "pingP99Nanoseconds": None if spread is None else spread.p99,
-        "pingLostPartsPerMillion": parts_per_million(echoes.sent - echoes.received, echoes.sent),
+        f"{name}Nanoseconds": echoes.mean_nanoseconds,
+        f"{name}MinNanoseconds": echoes.min_nanoseconds,
+        f"{name}MaxNanoseconds": echoes.max_nanoseconds,
+        f"{name}StandardDeviationNanoseconds": echoes.standard_deviation_nanoseconds,
+        f"{name}P50Nanoseconds": None if spread is None else spread.p50,
+        f"{name}P90Nanoseconds": None if spread is None else spread.p90,
+        f"{name}P99Nanoseconds": None if spread is None else spread.p99,
+        f"{name}LostPartsPerMillion": parts_per_million(echoes.sent - echoes.received, echoes.sent),
     }
 
 
@@ -138,12 +144,20 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         packets = sum(flow.packets or 0 for flow in flows)
         message = f"{lost} of {packets} UDP packets were lost: the network carried less than was sent."
         notes.append(Note(reason="PacketsLost", message=message))
-    echoes = [trial.network.ping for trial in good if trial.network is not None and trial.network.ping is not None]
-    unanswered = sum(one.sent - one.received for one in echoes)
-    if unanswered:
-        message = f"{unanswered} of {sum(one.sent for one in echoes)} echo requests were not answered."
-        notes.append(Note(reason="PingLost", message=message))
-    return notes
+    networks = [trial.network for trial in good if trial.network is not None]
+    return [
+        *notes,
+        *_unanswered("PingLost", "echo requests", [network.ping for network in networks]),
+        *_unanswered("PingLostUnderLoad", "echo requests under load", [one.ping_under_load for one in networks]),
+    ]
+
+
+def _unanswered(reason: str, requests: str, asked: Sequence[Echoes | None]) -> list[Note]:
+    sent = sum(one.sent for one in asked if one is not None)
+    unanswered = sent - sum(one.received for one in asked if one is not None)
+    if not unanswered:
+        return []
+    return [Note(reason=reason, message=f"{unanswered} of {sent} {requests} were not answered.")]
 
 
 def _uneven_shares(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
@@ -218,7 +232,11 @@ def is_client_rate(quantity: str) -> bool:
 
 def condense(line: TrialLine) -> dict[str, Spread | None]:
     """Returns the fields of a result's trial that replace its distributions."""
-    return {"round_trip": spread_of(line.distributions.ping)}
+    distributions = line.distributions
+    return {
+        "round_trip": spread_of(distributions.ping),
+        "round_trip_under_load": spread_of(distributions.ping_under_load),
+    }
 
 
 def merge(merged: TrialLine, lines: Sequence[TrialLine | None], echoes: Sequence[bool]) -> TrialLine:
@@ -259,7 +277,8 @@ def merge_networks(lines: Sequence[TrialLine | None]) -> Network:
         download=_add(
             [(network.start_nanoseconds, network.download) for network in networks if network.download is not None]
         ),
-        ping=_pool([network.ping for network in networks if network.ping is not None]),
+        ping=_pool([network.ping for network in networks]),
+        ping_under_load=_pool([network.ping_under_load for network in networks]),
         shares=tuple(_client_share(client, line) for client, line in enumerate(lines)),
         overlap_parts_per_million=_overlap(known),
     )
@@ -346,9 +365,10 @@ def _all_activity(activities: Sequence[TcpActivity]) -> TcpActivity | None:
     return TcpActivity(samples=samples, states_parts_per_million=rounded, events=dict(events))
 
 
-def _pool(many: Sequence[Echoes]) -> Echoes | None:
+def _pool(known: Sequence[Echoes | None]) -> Echoes | None:
     """Returns the statistics of all echo requests, as if one ping had sent them. They are exact for the rounded numbers
     of ping."""
+    many = [one for one in known if one is not None]
     if not many:
         return None
     counts = {name: sum(getattr(one, name) for one in many) for name in ("sent", "received", "duplicated")}

@@ -1,9 +1,10 @@
 """The Prometheus metrics of a NetworkBenchmark."""
 
+from collections.abc import Mapping
 from typing import Final
 
-from tierbench.api.result import BenchmarkResult
-from tierbench.metrics.results import Samples, gauges, histogram
+from tierbench.api.result import BenchmarkResult, Statistic
+from tierbench.metrics.results import Samples, gauges, histogram, in_base_unit
 
 FACTORS: Final = ("protocol", "direction", "streams", "clientMode", "congestionControl")
 PARAMETERS: Final = (
@@ -12,10 +13,11 @@ PARAMETERS: Final = (
     "udpKilobitsPerSecond",
     "pingIntervalMilliseconds",
     "pingSize",
+    "pingUnderLoad",
     "simultaneousClients",
 )
 
-HISTOGRAMS: Final = ("pingNanoseconds",)
+HISTOGRAMS: Final = ("pingNanoseconds", "pingUnderLoadNanoseconds")
 
 PREFIX: Final = "tierbench_network"
 _gauge: Final = gauges(PREFIX)
@@ -24,6 +26,11 @@ PING: Final = histogram(
     f"{PREFIX}_ping_seconds",
     "Round trip of each answered echo request of the good trials.",
     range(-14, 5),  # 61 µs to 16 s
+)
+PING_UNDER_LOAD: Final = histogram(
+    f"{PREFIX}_ping_under_load_seconds",
+    "Round trip of each answered echo request during the load of the good trials.",
+    range(-14, 5),
 )
 UNTRIMMED: Final = {
     "throughputBitsPerSecond": _gauge(
@@ -34,6 +41,9 @@ UNTRIMMED: Final = {
 CLIENT: Final = _gauge(
     "client_throughput_bits_per_second",
     "Payload per second that one of several clients got that measured at the same time, mean.",
+)
+INCREASE: Final = _gauge(
+    "ping_increase_seconds", "How much longer the mean round trip of echo requests is under load than before it."
 )
 MEANS: Final = {
     "throughputBitsPerSecond": _gauge(
@@ -66,6 +76,21 @@ MEANS: Final = {
         "ping_stddev_seconds", "Standard deviation of a trial's echo requests, mean."
     ),
     "pingLostPartsPerMillion": _gauge("ping_lost_ratio", "Share of echo requests that were not answered, mean."),
+    "pingUnderLoadNanoseconds": _gauge(
+        "ping_under_load_mean_seconds", "Round trip of echo requests during the load, mean."
+    ),
+    "pingUnderLoadMinNanoseconds": _gauge(
+        "ping_under_load_min_seconds", "Shortest round trip of a trial's echo requests during the load, mean."
+    ),
+    "pingUnderLoadMaxNanoseconds": _gauge(
+        "ping_under_load_max_seconds", "Longest round trip of a trial's echo requests during the load, mean."
+    ),
+    "pingUnderLoadStandardDeviationNanoseconds": _gauge(
+        "ping_under_load_stddev_seconds", "Standard deviation of a trial's echo requests during the load, mean."
+    ),
+    "pingUnderLoadLostPartsPerMillion": _gauge(
+        "ping_under_load_lost_ratio", "Share of echo requests during the load that were not answered, mean."
+    ),
     "iperf3CpuPartsPerMillion": _gauge(
         "server_process_cpu_ratio", "CPU of the iperf3 server, as a share of one core, mean."
     ),
@@ -76,9 +101,18 @@ def add(samples: Samples, result: BenchmarkResult) -> None:
     """Adds the metrics that only networks have."""
     status = result.status
     samples.add_histogram(PING, status.histograms.get("pingNanoseconds"))
+    samples.add_histogram(PING_UNDER_LOAD, status.histograms.get("pingUnderLoadNanoseconds"))
     samples.add_means(MEANS, status.statistics)
     samples.add_means(UNTRIMMED, status.untrimmed)
+    samples.add(INCREASE, _increase(status.statistics))
     for number, node in enumerate(result.spec.clients, start=1):
         value = status.statistics.get(f"client{number}BitsPerSecond")
         more = {"client": str(number), "share_class": node.node_class, "share_node": node.node}
         samples.add(CLIENT, None if value is None else value.mean, more)
+
+
+def _increase(statistics: Mapping[str, Statistic]) -> float | None:
+    idle, loaded = statistics.get("pingNanoseconds"), statistics.get("pingUnderLoadNanoseconds")
+    if idle is None or loaded is None:
+        return None
+    return in_base_unit("pingNanoseconds", loaded.mean - idle.mean)

@@ -14,7 +14,8 @@ REASONS: Final = Reasons(
         "ConnectionLost": "The server ended during a trial, or the network broke. Read the server's log.",
         "ConnectionRefused": "No program listens at the server's address. Read the server's log.",
         "Iperf3Failed": "iperf3 failed for a reason that the client does not know. The message is iperf3's.",
-        "PingFailed": "ping ended without its summary. The message is ping's: check routes and names.",
+        "PingFailed": "ping ended without its summary, or the load ended before all echo requests of `ping.underLoad` "
+        "were sent. Check routes and names, or make the load longer, as the message says.",
         "PingNotPermitted": "The pod may not send echo requests. Allow the sysctl `net.ipv4.ping_group_range` or the "
         "capability NET_RAW, or set `ping.count: 0`.",
         "ProgramMissing": "The image of the client has no iperf3 or ping. Use the chart's network image.",
@@ -32,6 +33,7 @@ REASONS: Final = Reasons(
     facts={
         "PacketsLost": "UDP packets were lost: the network carried less than was sent.",
         "PingLost": "Echo requests were not answered.",
+        "PingLostUnderLoad": "Echo requests during the load were not answered: the path dropped them or their answers.",
         "UnevenShares": "One of several clients got more than its share. The message names it.",
     },
 )

@@ -13,10 +13,11 @@ from tierbench.kinds.network.spec import CLIENT_MODE, ClientMode
 from tierbench.report import charts
 from tierbench.report.charts import Chart, Point, Series
 from tierbench.report.figures import Figure, describe_estimate
+from tierbench.report.tables import case_name
 from tierbench.results.quantities import levels_and_parameters, trial_quantities
-from tierbench.results.units import describe_level, join_words, percent, show
+from tierbench.results.units import describe_level, join_words, percent, show, show_interval
 from tierbench.stats.distributions import mean_interval
-from tierbench.stats.estimates import Estimate, satterthwaite
+from tierbench.stats.estimates import Estimate, difference, satterthwaite
 
 _COLUMNS: Final = {
     "Sent": "sentBitsPerSecond",
@@ -25,8 +26,12 @@ _COLUMNS: Final = {
     "Jitter": "jitterNanoseconds",
     "Ping": "pingNanoseconds",
     "Ping lost": "pingLostPartsPerMillion",
+    "Ping under load": "pingUnderLoadNanoseconds",
+    "Lost under load": "pingUnderLoadLostPartsPerMillion",
     "iperf3's CPU": "iperf3CpuPartsPerMillion",
 }
+_DIFFERENCE: Final = "Nanoseconds"
+_MOST_ANSWERS: Final = 12
 _AT_ONCE: Final = ("clientMode", "simultaneousClients")
 _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 
@@ -34,7 +39,10 @@ _NOTE: Final = "Mean of the good trials, with 95% confidence interval."
 def cells(trial: ResultTrial) -> dict[str, str]:
     """Returns the cells of a trial by heading."""
     values = trial_quantities("NetworkBenchmark", trial)
-    return {heading: show(name, values.get(name)) for heading, name in _COLUMNS.items()}
+    idle, loaded = values.get("pingNanoseconds"), values.get("pingUnderLoadNanoseconds")
+    increase = None if idle is None or loaded is None else loaded - idle
+    shown = {heading: show(name, values.get(name)) for heading, name in _COLUMNS.items()}
+    return {**shown, "Ping increase": show(_DIFFERENCE, increase)}
 
 
 def device_figures(prefix: str, run: RunResults) -> tuple[Figure, ...]:
@@ -181,6 +189,32 @@ def _clients(result: BenchmarkResult, alone: Mapping[tuple[object, ...], Benchma
         if before is not None and now is not None and before.mean > 0 and now.mean > 0:
             one_of_class = classes.count(client.node_class) == 1
             yield ClientRates(client.node_class if one_of_class else client.node, before, now)
+
+
+def answers(run: RunResults) -> tuple[str, ...]:
+    """Returns what each client got at once, and what a load does to round trips."""
+    return (*client_answers(run), *load_answers(run))
+
+
+def load_answers(run: RunResults) -> tuple[str, ...]:
+    """Returns a sentence per case with echo requests under load, and one for the cases beyond the first 12.
+
+    For example: "Ping, Upload, cloud to phone: 1.02 ms idle, 48.5 ms under load, difference 47.5 ms (46.9–48.0)."
+    """
+    found = [answer for result in run.results if (answer := _load_answer(run, result))]
+    left = len(found) - _MOST_ANSWERS
+    rest = (f"Ping of {left} more cases under load: see `kubectl tierbench report`.",) if left > 0 else ()
+    return (*found[:_MOST_ANSWERS], *rest)
+
+
+def _load_answer(run: RunResults, result: BenchmarkResult) -> str:
+    idle, loaded = result_estimate(result, "pingNanoseconds"), result_estimate(result, "pingUnderLoadNanoseconds")
+    if idle is None or loaded is None:
+        return ""
+    found = difference(idle, loaded)
+    between = show(_DIFFERENCE, loaded.mean - idle.mean) if found is None else show_interval(_DIFFERENCE, *found)
+    means = f"{show(_DIFFERENCE, idle.mean)} idle, {show(_DIFFERENCE, loaded.mean)} under load"
+    return f"Ping, {case_name(run, result)}: {means}, difference {between}."
 
 
 def client_answers(run: RunResults) -> tuple[str, ...]:

@@ -94,6 +94,16 @@ class ExternalServer(Model):
     )
 
 
+class NetworkPing(Ping):
+    """Echo requests before the load of each trial, while the network is idle, and during it."""
+
+    under_load: bool = Field(
+        default=False,
+        description="Sends as many echo requests during the load, too, from its fourth second on. The load must last 4 "
+        "seconds and count × (intervalMilliseconds + 10 milliseconds).",
+    )
+
+
 class NetworkServers(Servers):
     """The iperf3 servers."""
 
@@ -177,8 +187,20 @@ _TRIM_BY_CLIENT = Rule(
 )
 _TIME = "self.durationSeconds + self.ping.count * self.ping.intervalMilliseconds / 1000"
 _FITTING_TIME = Rule(
-    f"{_TIME} + 10 <= self.timeouts.trialSeconds",
-    "a trial takes longer than timeouts.trialSeconds: raise it to the time of load and ping plus 10 seconds",
+    f"{_TIME} + (self.ping.underLoad ? 20 : 10) <= self.timeouts.trialSeconds",
+    "a trial takes longer than timeouts.trialSeconds: raise it to the time of load and ping plus 10 seconds, or 20 "
+    "seconds with ping.underLoad",
+)
+_SPARING = Rule(
+    "!self.underLoad || (self.count > 0 && self.intervalMilliseconds >= 10)",
+    "underLoad needs a count above 0, and an intervalMilliseconds of at least 10: with less, ping uses a whole CPU and "
+    "disturbs the load",
+)
+_SETTLED = Rule(
+    "!self.ping.underLoad"
+    " || 4000 + self.ping.count * (self.ping.intervalMilliseconds + 10) <= 1000 * self.durationSeconds",
+    "the load is too short for ping.underLoad: raise durationSeconds to at least 4 seconds plus ping.count × "
+    "(ping.intervalMilliseconds + 10 milliseconds)",
 )
 _CASES = (
     "size(self.protocols) * size(self.directions) * size(self.streams)"
@@ -213,7 +235,11 @@ class NetworkSpec(BenchmarkSpec):
     duration_seconds: int = Field(default=10, ge=1, le=3600, description="Duration of the load of a trial.")
     tcp: Tcp | None = Field(default=None, description="Settings of TCP. The defaults are those of the nodes' kernels.")
     udp: Udp | None = Field(default=None, description="Settings of UDP. Required for UDP.")
-    ping: Ping = Field(default=Ping(), description="Echo requests before the load of each trial.")
+    ping: NetworkPing = Field(
+        default=NetworkPing(),
+        json_schema_extra=rules(_SPARING),
+        description="Echo requests before the load of each trial, and during it.",
+    )
     trace_interval_milliseconds: int = Field(
         default=100,
         ge=0,
@@ -245,6 +271,7 @@ class NetworkSpec(BenchmarkSpec):
             "udpKilobitsPerSecond": "None" if self.udp is None else str(self.udp.kilobits_per_second),
             "pingIntervalMilliseconds": str(self.ping.interval_milliseconds),
             "pingSize": str(self.ping.size),
+            **({"pingUnderLoad": "True"} if self.ping.under_load else {}),
             "simultaneousClients": str(self.clients.most_at_once),
         }
 
@@ -268,6 +295,7 @@ class NetworkBenchmark(Benchmark):
         _FITTING_TRIM,
         _TRIM_BY_CLIENT,
         _FITTING_TIME,
+        _SETTLED,
         matrix_rule(_CASES),
         _NOT_REFINED,
     )

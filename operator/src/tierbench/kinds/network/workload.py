@@ -15,6 +15,7 @@ from tierbench.kinds.network.spec import (
     ClientMode,
     Direction,
     NetworkClients,
+    NetworkPing,
     NetworkServers,
     NetworkSpec,
     Protocol,
@@ -230,6 +231,8 @@ def arguments(
         options["refused-networks"] = ",".join(policy.refused_networks)
     if spec.udp is not None:
         options["kilobits-per-second"] = spec.udp.kilobits_per_second
+    if spec.ping.under_load:
+        options["ping-under-load"] = True
     if CONGESTION_CONTROL in levels:
         options["congestion-control"] = levels[CONGESTION_CONTROL]
     return ["network", *flags(options)]
@@ -271,7 +274,7 @@ def _network(spec: ServiceSpec, asked: Preflight, access: Access, direction: Dir
         clients=NetworkClients(node_class_names=spec.clients.node_class_names, resources=spec.clients.resources),
         directions=(direction,),
         duration_seconds=asked.duration_seconds,
-        ping=ping,
+        ping=NetworkPing(**dict(ping)),
         repetitions=1,
         trace_interval_milliseconds=0,
         access=access,

@@ -1,0 +1,178 @@
+package network
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/porttest"
+)
+
+// reported keeps the trial that a target reports.
+type reported struct{ trial contract.Trial }
+
+func (r *reported) Started(int, bool, time.Time) error { return nil }
+
+func (r *reported) Ended(trial contract.Trial) error {
+	r.trial = trial
+	return nil
+}
+
+// serve starts an iperf3 server on loopback.
+func serve(t *testing.T) uint16 {
+	t.Helper()
+	port := porttest.Free(t)
+	server := exec.Command("iperf3", "--server", "--bind", "127.0.0.1", "--port", fmt.Sprint(port))
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
+	return uint16(port)
+}
+
+func underLoad(port uint16, seconds int) *Options {
+	return &Options{
+		Host: "127.0.0.1", Port: port, Protocol: TCP, Direction: Upload, Streams: 1, Duration: time.Duration(seconds) * time.Second,
+		Ready: time.Minute, Parts: 1,
+		Ping: Ping{Host: "127.0.0.1", Count: 5, Interval: 100 * time.Millisecond, Size: 56, UnderLoad: true},
+	}
+}
+
+func tried(t *testing.T, options *Options) contract.Trial {
+	t.Helper()
+	report := &reported{}
+	if err := (&Target{Options: options}).Trial(t.Context(), report, 1, false); err != nil {
+		t.Fatal(err)
+	}
+	return report.trial
+}
+
+const queueing = "TIERBENCH_TEST_QUEUE"
+
+// inNamespace runs a test again, alone in a network namespace of its own. It returns false there.
+func inNamespace(t *testing.T, value string) bool {
+	t.Helper()
+	if os.Getenv(queueing) == value {
+		return false
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root can create a network namespace")
+	}
+	name := "^" + strings.ReplaceAll(t.Name(), "/", "$/^") + "$"
+	command := exec.Command("unshare", "--net", os.Args[0], "-test.run="+name, "-test.v")
+	command.Env = append(os.Environ(), queueing+"="+value)
+	if out, err := command.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	return true
+}
+
+// TestMeasuresLatencyUnderLoad has a link of 10 Mbit/s, whose queue of 125 kB takes 100 ms to send.
+func TestMeasuresLatencyUnderLoad(t *testing.T) {
+	for _, given := range []struct{ protocol, direction string }{{TCP, Upload}, {TCP, Download}, {TCP, Bidirectional}, {UDP, Upload}} {
+		name := given.protocol + given.direction
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if inNamespace(t, name) {
+				return
+			}
+			for _, command := range []string{"ip link set lo mtu 1500 up", "tc qdisc add dev lo root tbf rate 10mbit burst 5k limit 125k"} {
+				if out, err := exec.Command("sh", "-c", command).CombinedOutput(); err != nil {
+					t.Fatalf("%s: %v %s", command, err, out)
+				}
+			}
+			options := underLoad(serve(t), 6)
+			options.Protocol, options.Direction = given.protocol, given.direction
+			if given.protocol == UDP {
+				options.BitsPerSecond = 12_000_000
+			} else {
+				options.Congestion = "cubic" // fills the queue
+			}
+			trial := tried(t, options)
+			idle, loaded := trial.Network.Ping, trial.Network.PingUnderLoad
+			if trial.Outcome != contract.Completed || idle.Received != 5 || loaded == nil || loaded.Sent != 5 || loaded.Received == 0 {
+				t.Fatalf("%s %+v, idle %+v, under load %+v", trial.Outcome, trial.Failure, idle, loaded)
+			}
+			if *loaded.MeanNanoseconds < 20_000_000 || *loaded.MeanNanoseconds < 5**idle.MeanNanoseconds {
+				t.Errorf("idle %v, under load %v", time.Duration(*idle.MeanNanoseconds), time.Duration(*loaded.MeanNanoseconds))
+			}
+			if trial.Distributions.Ping.Count != 5 || trial.Distributions.PingUnderLoad.Count != loaded.Received {
+				t.Errorf("%+v", trial.Distributions)
+			}
+		})
+	}
+}
+
+func TestRequestsAfterTheLoadAreNotUnderLoad(t *testing.T) {
+	t.Parallel()
+	trial := tried(t, underLoad(serve(t), 1)) // less than a load takes to settle
+	if trial.Network.PingUnderLoad != nil || trial.Outcome != contract.Failed || trial.Failure.Reason != pingFailed || trial.Failure.Message != late {
+		t.Errorf("%+v, %+v", trial.Failure, trial.Network)
+	}
+	if trial.Network.Ping.Received != 5 || trial.Network.Upload.ReceivedBytes == 0 {
+		t.Errorf("%+v: what was measured is lost", trial.Network)
+	}
+}
+
+// secondPing lets a script take the place of ping under load: the ping before the load is the first.
+func secondPing(t *testing.T, script string) {
+	t.Helper()
+	path, err := exec.LookPath("ping")
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	script = fmt.Sprintf("#!/bin/sh\n[ -e %s/first ] || { touch %[1]s/first; exec %s \"$@\"; }\n%s\n", folder, path, script)
+	if err := os.WriteFile(filepath.Join(folder, "ping"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
+}
+
+func TestLossUnderLoadIsCounted(t *testing.T) {
+	secondPing(t, `echo "5 packets transmitted, 2 received, 60% packet loss, time 400ms"
+echo "rtt min/avg/max/mdev = 10.000/20.000/30.000/1.000 ms"`)
+	trial := tried(t, underLoad(serve(t), 6))
+	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded.Sent != 5 || loaded.Received != 2 || *loaded.MeanNanoseconds != 20_000_000 {
+		t.Errorf("%+v, %+v", trial.Failure, loaded)
+	}
+	if idle := trial.Network.Ping; idle.Received != 5 {
+		t.Errorf("%+v", idle)
+	}
+}
+
+func TestLateRequestsAreNotUnderLoad(t *testing.T) {
+	secondPing(t, `echo "5 packets transmitted, 5 received, 0% packet loss, time 9000ms"`)
+	trial := tried(t, underLoad(serve(t), 5))
+	if trial.Failure == nil || trial.Failure.Message != late || trial.Network.PingUnderLoad != nil {
+		t.Errorf("%+v, %+v", trial.Failure, trial.Network.PingUnderLoad)
+	}
+}
+
+func TestPingThatFailsUnderLoadFailsTheTrial(t *testing.T) {
+	secondPing(t, "echo 'ping: sendmsg: Network is unreachable' >&2; exit 2")
+	trial := tried(t, underLoad(serve(t), 5))
+	if failure := trial.Failure; failure == nil || failure.Reason != pingFailed || !strings.Contains(failure.Message, "unreachable") {
+		t.Errorf("%+v", failure)
+	}
+	if trial.Network.Upload == nil || trial.Network.Ping == nil {
+		t.Errorf("%+v: what was measured is lost", trial.Network)
+	}
+}
+
+// TestPingEndsWithAFailedLoad has a server that ends while the ping waits for the load to settle.
+func TestPingEndsWithAFailedLoad(t *testing.T) {
+	t.Parallel()
+	options := underLoad(uint16(porttest.Free(t)), 600)
+	options.Ready = 0
+	began := time.Now()
+	trial := tried(t, options)
+	if trial.Failure == nil || trial.Failure.Reason != refused || trial.Network.PingUnderLoad != nil || time.Since(began) > time.Minute {
+		t.Errorf("%+v after %v", trial.Failure, time.Since(began))
+	}
+}
