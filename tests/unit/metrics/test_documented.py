@@ -47,6 +47,7 @@ EVERYTHING: dict[str, list[Benchmark]] = {
             directions=["Bidirectional"],
             streams=[1],
             tcp={"congestionControl": ["cubic"]},
+            ping={"underLoad": True},
             clients={"nodeClassNames": ["user"], "modes": ["Alone"]},
         ),
     ],

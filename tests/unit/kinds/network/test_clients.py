@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.kinds.network.trials import flow, line, spec
+from tests.unit.kinds.network.trials import flow, line, loaded, spec
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import Outcome, TrialLine
 from tierbench.api.measurements import Network
@@ -77,6 +77,15 @@ def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
     found = network(together(*parts)[0]).ping
     assert found is not None
     assert (found.sent, found.mean_nanoseconds, found.standard_deviation_nanoseconds) == (6, 2000, 1414)
+
+
+def test_echo_requests_of_all_clients_under_load_are_pooled() -> None:
+    (merged,) = together([loaded(1, 40, 60)], [loaded(1, 80)])
+    found = network(merged).ping_under_load
+    assert found is not None
+    assert (found.sent, found.received, found.mean_nanoseconds, found.max_nanoseconds) == (6, 3, 60 * 10**6, 80 * 10**6)
+    assert merged.distributions.ping_under_load is not None
+    assert merged.distributions.ping_under_load.count == 3
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.unit.kinds.network.trials import flow, line, measured, spec
+from tests.unit.kinds.network.trials import flow, line, loaded, measured, spec
 from tests.unit.results.trials import NOW
 from tierbench.api.record import RecordStatus
 from tierbench.api.result import ResultSpec, ResultStatus
@@ -86,6 +86,28 @@ def test_unanswered_echo_requests_leave_the_load_as_it_is() -> None:
     assert "pingNanoseconds" not in status.statistics
     assert (status.display.mean, status.display.throughput) == ("", "90.0 Mbit/s")
     assert reasons(status) == ["PingLost"]
+
+
+def test_echo_requests_under_load_are_kept_apart_from_idle_ones() -> None:
+    status = measured(loaded(1, 40, 50, 60), loaded(2, 50, 60, 70))
+    assert (mean(status, "pingNanoseconds"), mean(status, "pingUnderLoadNanoseconds")) == (1_967_000, 55_000_000)
+    expected = {"Min": 45_000_000, "Max": 65_000_000, "StandardDeviation": 8_164_966, "P50": 55_000_000}
+    for name, value in expected.items():
+        assert mean(status, f"pingUnderLoad{name}Nanoseconds") == pytest.approx(value, rel=0.02)
+    assert mean(status, "pingMaxNanoseconds") == 4_000_000
+    assert sum(status.histograms["pingUnderLoadNanoseconds"].counts) == 6
+    assert reasons(status) == []
+    assert not any(name.startswith("pingUnderLoad") for name in measured(line(1)).statistics)
+
+
+def test_losses_under_load_are_a_fact_of_their_own() -> None:
+    status = measured(loaded(1, 40, sent=4, answered=2), loaded(2, sent=4))
+    assert mean(status, "pingUnderLoadLostPartsPerMillion") == 875_000
+    assert mean(status, "pingUnderLoadNanoseconds") == 40_000_000
+    assert {note.reason: note.message for note in status.facts} == {
+        "PingLost": "1 of 6 echo requests were not answered.",
+        "PingLostUnderLoad": "7 of 8 echo requests under load were not answered.",
+    }
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.unit.kinds.network.test_clients import NODES, shared
-from tests.unit.kinds.network.trials import flow, line, spec
+from tests.unit.kinds.network.trials import flow, line, loaded, spec
 from tests.unit.metrics.test_metrics import one, samples
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
@@ -35,6 +35,7 @@ def raw_results() -> list[dict[str, Any]]:
         raw_result((line(1, **ways),), (line(2, **ways),), direction="Bidirectional"),
         raw_result((line(1, upload=udp),), (line(2, upload=udp),), protocol="UDP"),
         raw_result((line(1),), (line(2),), congestionControl="bbr", clientMode="Alone"),
+        raw_result((loaded(1, 40, 60),), (loaded(2, 50),), streams="2"),
         raw_result(*((shared(number, 60), shared(number, 30), shared(number, 10)) for number in (1, 2)), streams="4"),
     ]
 
@@ -71,6 +72,12 @@ async def test_a_network_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_network_throughput_bits_per_second", **alone) == 90e6
     networks = {"server_access_network": "ethernet", "client_access_network": "5g-sa"}
     assert one(found, "tierbench_result_info", **networks, **tcp) == 1
+    under_load = {"streams": "2"}
+    assert one(found, "tierbench_network_ping_mean_seconds", **under_load) == 0.001967
+    assert one(found, "tierbench_network_ping_under_load_mean_seconds", **under_load) == 0.05
+    assert one(found, "tierbench_network_ping_increase_seconds", **under_load) == 0.048033
+    assert one(found, "tierbench_network_ping_under_load_lost_ratio", **under_load) == 0.666667
+    assert one(found, "tierbench_network_ping_under_load_seconds_count", **under_load) == 3
     several = {"streams": "4"}
     assert one(found, "tierbench_network_fairness_ratio", **several) == 0.724638
     second = {"client": "2", "share_class": "jetson", "share_node": "jetson-1"}

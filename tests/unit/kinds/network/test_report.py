@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 
 from tests.unit.kinds.network.test_clients import shared
-from tests.unit.kinds.network.trials import flow, line, spec
+from tests.unit.kinds.network.trials import flow, line, loaded, spec
 from tests.unit.results.trials import NOW
 from tierbench.advice.tables import RunResults, runs
 from tierbench.api.contract import TrialLine
 from tierbench.api.record import RecordStatus
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.network.report import at_once, client_answers
+from tierbench.kinds.network.report import answers, at_once, cells, client_answers
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import PartOutput, merge_parts
 
@@ -38,6 +38,17 @@ def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **leve
 def trial(number: int, rate: float, clients: int) -> TrialLine:
     megabits = rate * (0.98 + number / 100)
     return shared(number, megabits) if clients > 1 else line(number, upload=flow(megabits))
+
+
+def pinged(case: int, *times: tuple[int, ...], **levels: str) -> BenchmarkResult:
+    """A case with a trial for each list of round trips under load, in milliseconds."""
+    wanted = spec().model_validate(spec(len(times), None, **levels).to_json() | {"case": case})
+    lines = [loaded(number, *milliseconds) for number, milliseconds in enumerate(times, start=1)]
+    record = add_trials(wanted, RecordStatus(), lines, 1)
+    status = conclude(wanted, record, NOW, None)
+    return BenchmarkResult.model_validate(
+        {"metadata": {"name": f"nb-{case}"}, "spec": wanted.to_json(), "status": status.to_json()}
+    ).with_record(record)
 
 
 def run(*results: BenchmarkResult) -> RunResults:
@@ -79,3 +90,28 @@ def test_who_was_not_measured_alone_is_left_out() -> None:
     assert client_answers(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60% (59–61%).")
     assert client_answers(run(result(4, CLIENTS, 60, 30, 10))) == ()
     assert client_answers(run(*ALONE)) == ()
+
+
+def test_idle_and_loaded_round_trips_are_next_to_each_other() -> None:
+    up = pinged(1, (40, 60), (45, 55), (49, 57))
+    down = pinged(2, (10,), direction="Download")
+    assert answers(run(up, down)) == (
+        "Ping, Upload, cloud to raspberry-pi-4: 1.97 ms idle, 51.0 ms under load, difference 49.03 ms (44.73–53.34).",
+        "Ping, Download, cloud to raspberry-pi-4: 1.97 ms idle, 10.0 ms under load, difference 8.03 ms.",
+    )
+    (trial, *_) = down.recorded.trials
+    shown = cells(trial)
+    assert (shown["Ping"], shown["Ping under load"], shown["Ping increase"]) == ("1.97 ms", "10.0 ms", "8.03 ms")
+    assert shown["Lost under load"] == "66.67%"
+
+
+def test_a_load_may_wake_a_link_that_sleeps() -> None:
+    (answer,) = answers(run(pinged(1, (1,), (1,), (1,))))
+    assert answer.endswith("1.97 ms idle, 1.00 ms under load, difference -967.0 µs (-967.0–-967.0).")
+
+
+def test_a_long_run_is_summarized() -> None:
+    many = [pinged(case, (40,), streams=str(case)) for case in range(1, 15)]
+    found = answers(run(*many))
+    assert len(found) == 13
+    assert found[-1] == "Ping of 2 more cases under load: see `kubectl tierbench report`."

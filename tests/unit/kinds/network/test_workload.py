@@ -111,6 +111,13 @@ def test_the_levels_reach_the_engine() -> None:
     assert "kilobits-per-second" not in arguments(job())
 
 
+def test_ping_under_load_reaches_the_engine() -> None:
+    assert "ping-under-load" in arguments(job(ping={"underLoad": True}))
+    assert "ping-under-load" not in arguments(job())
+    assert workload(ping={"underLoad": True}).spec.parameters["pingUnderLoad"] == "True"
+    assert "pingUnderLoad" not in workload().spec.parameters
+
+
 def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     clients = {"nodeClassNames": ["user", "jetson"], "modes": ["Simultaneous"], "nodesPerClass": 2}
     given = workload(clients=clients)

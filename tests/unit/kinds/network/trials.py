@@ -4,6 +4,7 @@ import gzip
 import json
 from base64 import b64encode
 from collections.abc import Mapping
+from statistics import fmean, pstdev
 from typing import Any
 
 from tests.histograms import histogram_of
@@ -63,6 +64,23 @@ def line(
         ping |= {"standardDeviationNanoseconds": 1_438_000}
         body["distributions"] = {"ping": histogram_of(ECHOES[:answered]).to_json()}
     body["network"] = {**(flows or {"upload": flow(retransmits=5)}), "ping": ping}
+    return TrialLine.model_validate(body)
+
+
+def loaded(number: int, *milliseconds: int, sent: int = 3, **fields: Any) -> TrialLine:
+    """A trial with echo requests before the load, of 1.967 ms on average, and these during it."""
+    times = [one * 10**6 for one in milliseconds]
+    body = line(number, **fields).to_json()
+    body["network"]["pingUnderLoad"] = {"sent": sent, "received": len(times)}
+    if times:
+        found = {
+            "min": min(times),
+            "mean": round(fmean(times)),
+            "max": max(times),
+            "standardDeviation": round(pstdev(times)),
+        }
+        body["network"]["pingUnderLoad"] |= {f"{name}Nanoseconds": value for name, value in found.items()}
+        body["distributions"]["pingUnderLoad"] = histogram_of(times).to_json()
     return TrialLine.model_validate(body)
 
 
