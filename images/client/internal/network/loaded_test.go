@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,23 +120,31 @@ func TestRequestsAfterTheLoadAreNotUnderLoad(t *testing.T) {
 	}
 }
 
-// secondPing lets a script take the place of ping under load: the ping before the load is the first.
-func secondPing(t *testing.T, script string) {
+// replace lets a script take the place of a program. In it $REAL is the program, and $RAN a file that does not exist yet.
+func replace(t *testing.T, program, script string) {
 	t.Helper()
-	path, err := exec.LookPath("ping")
+	path, err := exec.LookPath(program)
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	script = fmt.Sprintf("#!/bin/sh\n[ -e %s/first ] || { touch %[1]s/first; exec %s \"$@\"; }\n%s\n", folder, path, script)
-	if err := os.WriteFile(filepath.Join(folder, "ping"), []byte(script), 0o755); err != nil {
+	script = fmt.Sprintf("#!/bin/sh\nREAL=%s RAN=%s\n%s\n", path, filepath.Join(folder, "ran"), script)
+	if err := os.WriteFile(filepath.Join(folder, program), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
+// secondPing lets a script take the place of ping under load: the ping before the load is the first.
+func secondPing(t *testing.T, script string) {
+	t.Helper()
+	replace(t, "ping", `[ -e $RAN ] || { touch $RAN; exec $REAL "$@"; }`+"\n"+script)
+}
+
 func TestLossUnderLoadIsCounted(t *testing.T) {
-	secondPing(t, `echo "5 packets transmitted, 2 received, 60% packet loss, time 400ms"
+	began := filepath.Join(t.TempDir(), "began")
+	secondPing(t, "date +%s%N >"+began+`
+echo "5 packets transmitted, 2 received, 60% packet loss, time 400ms"
 echo "rtt min/avg/max/mdev = 10.000/20.000/30.000/1.000 ms"`)
 	trial := tried(t, underLoad(serve(t), 6))
 	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded.Sent != 5 || loaded.Received != 2 || *loaded.MeanNanoseconds != 20_000_000 {
@@ -143,6 +152,38 @@ echo "rtt min/avg/max/mdev = 10.000/20.000/30.000/1.000 ms"`)
 	}
 	if idle := trial.Network.Ping; idle.Received != 5 {
 		t.Errorf("%+v", idle)
+	}
+	if after := since(t, trial, began); after < 3*time.Second {
+		t.Errorf("requests were sent %v after the load began, so TCP may still have been in slow start", after)
+	}
+}
+
+// since returns the time from the start of a trial's load to the time in a file.
+func since(t *testing.T, trial contract.Trial, path string) time.Duration {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	nanoseconds, err := strconv.ParseInt(strings.TrimSpace(string(content)), 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	started, err := time.Parse(time.RFC3339Nano, trial.StartTime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return time.Unix(0, nanoseconds).Sub(started)
+}
+
+func TestPingUnderLoadBelongsToTheLoadThatRan(t *testing.T) {
+	port := serve(t)
+	replace(t, "iperf3", `[ -e $RAN ] && exec $REAL "$@"
+touch $RAN
+echo '{"start":{},"end":{},"error":"unable to connect to server: Connection refused"}'`)
+	trial := tried(t, underLoad(port, 6))
+	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded == nil || loaded.Received != 5 {
+		t.Errorf("%+v, %+v", trial.Failure, loaded)
 	}
 }
 
