@@ -6,6 +6,10 @@ from pathlib import Path
 
 from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn
 from benchmarks.peers.nginx import serving
+from tierbench.api.benchmark import Tls
+from tierbench.api.contract import CONTRACT_VERSION
+from tierbench.api.trial_plan import DownloadPlan, DownloadTarget, PlannedTrial
+from tierbench.workloads.manifests import plan_document
 
 GIB = 2**30
 RUNS = 21
@@ -16,9 +20,9 @@ def comparisons(client: Path) -> list[Comparison]:
     """Compares rate and CPU: plain, with content dropped in the kernel or copied, and with TLS 1.3."""
     with serving(client, GIB) as server:
         return [
-            *_against_curl("HTTP", client, server.plain, "--tls=None", server.certificate, 1.6),
-            *_against_curl("HTTP copied", client, server.plain, "--tls=None --copy", server.certificate, 1.0, 1.0),
-            *_against_curl("TLS 1.3", client, server.secure, "--tls=TLSv1.3", server.certificate, 0.95),
+            *_against_curl("HTTP", client, server.plain, Tls.NONE, False, server.certificate, 1.6),
+            *_against_curl("HTTP copied", client, server.plain, Tls.NONE, True, server.certificate, 1.0, 1.0),
+            *_against_curl("TLS 1.3", client, server.secure, Tls.TLS13, False, server.certificate, 0.95),
         ]
 
 
@@ -26,13 +30,22 @@ def _against_curl(
     name: str,
     client: Path,
     url: str,
-    flags: str,
+    tls: Tls,
+    copies: bool,
     certificate: Path,
     least_rate: float,
     most_cpu: float | None = None,
 ) -> list[Comparison]:
-    fetch = f"download --url {url} --size {GIB} {flags} --output json --ca-file".split()
-    ours: Command = [client, *fetch, certificate]
+    plan = DownloadPlan(
+        contract=CONTRACT_VERSION,
+        kind="Download",
+        schedule=(PlannedTrial(trial=1),),
+        targets=(DownloadTarget(url=url, ca_file=str(certificate)),),
+        size_bytes=GIB,
+        tls=tls,
+        copy_content=copies,
+    )
+    ours: Command = [client, "measure", f"--plan={plan_document(plan)}", "--output=json"]
     peer: Command = [*f"curl --silent --show-error --fail --output /dev/null {url} --cacert".split(), certificate]
     pairs = in_turn(ours, peer, RUNS)
     for usage, _ in pairs:

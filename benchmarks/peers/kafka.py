@@ -7,10 +7,10 @@ from pathlib import Path
 
 from benchmarks.peers.kafka_broker import broker
 from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn
-from benchmarks.peers.mqtt import RUNS, Run, light, of_usage
+from benchmarks.peers.mqtt import RUNS, Run, exchange, light, of_usage
 
 PEER = "confluent-kafka"
-SIZE, WINDOW = 1024, 4096
+WINDOW = 4096
 MESSAGES, RATE, RATE_SECONDS = 300_000, 500, 4
 LEAST_RATE = 1.2
 """What is asked of the rate, by the peer's."""
@@ -32,9 +32,7 @@ def comparisons(client: Path) -> list[Comparison]:
 
 
 def _ours(client: Path, address: str, messages: int, rate: int) -> Command:
-    pace = f"--messages-per-second={rate} --tuning=Light" if rate else "--as-fast-as-possible --tuning=Heavy"
-    load = f"--messages={messages} --window={WINDOW} --size={SIZE} --delivery=AtLeastOnce --linger-milliseconds=0"
-    return [client, *f"broker --url=kafka://{address} --topic=bench {load} {pace} --output=json".split()]
+    return exchange(client, f"kafka://{address}", messages, rate, max_in_flight=WINDOW, delivery="AtLeastOnce")
 
 
 def _theirs(address: str, messages: int, rate: int) -> Command:

@@ -10,8 +10,10 @@ from typing import Any
 
 from benchmarks.peers.measure import ROOT, Command, Comparison, Usage, as_client, compare, compare_tails, in_turn
 from benchmarks.peers.mqtt_broker import broker
-from tierbench.api.contract import Histogram
+from tierbench.api.contract import CONTRACT_VERSION, Histogram
+from tierbench.api.trial_plan import BrokerPlan
 from tierbench.stats.distributions import bucket_quantile
+from tierbench.workloads.manifests import plan_document
 
 PEER = "libmosquitto"
 SIZE, WINDOW = 1024, 512
@@ -81,9 +83,26 @@ def light(name: str, peer_name: str, pairs: list[tuple[Usage, Usage]]) -> list[C
 
 
 def _ours(client: Path, port: int, qos: int, messages: int, rate: int) -> Command:
-    pace = f"--messages-per-second={rate} --tuning=Light" if rate else "--as-fast-as-possible --tuning=Heavy"
-    load = f"--messages={messages} --window={WINDOW} --size={SIZE} --delivery={DELIVERIES[qos]}"
-    return [client, *f"broker --url=mqtt://127.0.0.1:{port} --topic=bench {load} {pace} --output=json".split()]
+    return exchange(client, f"mqtt://127.0.0.1:{port}", messages, rate, max_in_flight=WINDOW, delivery=DELIVERIES[qos])
+
+
+def exchange(client: Path, url: str, messages: int, rate: int, **fields: Any) -> Command:
+    """Returns the command that exchanges messages at a rate, or as fast as possible if that is 0."""
+    pacing = {"type": "OpenLoop", "interval_nanoseconds": 10**9 // rate} if rate else {"type": "AsFastAsPossible"}
+    plan = BrokerPlan.model_validate(
+        {
+            "contract": CONTRACT_VERSION,
+            "kind": "Broker",
+            "schedule": [{"trial": 1}],
+            "targets": [{"url": url, "topic": "bench"}],
+            "size_bytes": SIZE,
+            "load": {"messages": messages},
+            "pacing": pacing,
+            "tuning": "Light" if rate else "Heavy",
+            **fields,
+        }
+    )
+    return [client, "measure", f"--plan={plan_document(plan)}", "--output=json"]
 
 
 def _theirs(peer: Path, port: int, qos: int, messages: int, rate: int) -> Command:

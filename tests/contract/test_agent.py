@@ -19,6 +19,7 @@ from tests.contract.test_client import run, valid
 from tests.ports import free_ports
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.record import RecordStatus
+from tierbench.api.trial_plan import AgentAccess, CacheState
 from tierbench.controller.credentials import fill
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import parse_output
@@ -26,8 +27,8 @@ from tierbench.workloads.workload import Credentials
 
 
 @pytest.fixture
-def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
-    """Returns the flags that name the agent of the server, with the token and the key that the operator creates."""
+def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[AgentAccess]:
+    """Returns the agent of the server, with the token and the key that the operator creates."""
     secret = fill(Credentials({}, certificate=False))["data"]
     for key, value in secret.items():
         (tmp_path / key).write_bytes(b64decode(value))
@@ -37,7 +38,8 @@ def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[list[str]]:
     with subprocess.Popen([client, "agent", *own, *flags]) as process:
         url = f"https://127.0.0.1:{port}"
         _wait_for(f"{url}/healthz")
-        yield [f"--agent={url}", *(f"--agent-{key}-file={tmp_path / f'agent-{key}'}" for key in ("token", "pin"))]
+        token, pin = (str(tmp_path / f"agent-{key}") for key in ("token", "pin"))
+        yield AgentAccess(url=url, token_file=token, pin_file=pin)
         process.terminate()
 
 
@@ -54,8 +56,10 @@ def _wait_for(url: str) -> None:
             return
 
 
-def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: list[str]) -> None:
-    code, log, message = run(client, tmp_path, f"{url}/file.bin", *agent, "--cache-state=Warm", "--trials=1-2")
+def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: AgentAccess) -> None:
+    code, log, message = run(
+        client, tmp_path, f"{url}/file.bin", agent=agent, cache_state=CacheState.WARM, trials=(1, 2)
+    )
     assert code == 0, message
     for line in log.splitlines():
         valid(line)
@@ -68,22 +72,21 @@ def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agen
 
 @pytest.mark.parametrize(("key", "reason"), [("token", "TokenRefused"), ("pin", "AgentKeyUnknown")])
 def test_an_agent_that_is_another_one_is_a_reason(
-    client: Path, tmp_path: Path, url: str, agent: list[str], key: str, reason: str
+    client: Path, tmp_path: Path, url: str, agent: AgentAccess, key: str, reason: str
 ) -> None:
     (tmp_path / f"agent-{key}").write_text("another")
-    code, log, message = run(client, tmp_path, f"{url}/file.bin", *agent)
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", agent=agent)
     assert (code, log) == (1, "")
     seal = json.loads(message)
     valid(message)
     assert seal["failure"]["reason"] == reason
 
 
-def test_the_engine_in_python_knows_the_same_agent(tmp_path: Path, agent: list[str]) -> None:
-    url, _, pin = (flag.partition("=")[2] for flag in agent)
-    token = (tmp_path / "agent-token").read_text()
-    found = Agent(url, token, Path(pin).read_text())
+def test_the_engine_in_python_knows_the_same_agent(agent: AgentAccess) -> None:
+    token, pin = (Path(file).read_text() for file in (agent.token_file, agent.pin_file))
+    found = Agent(agent.url, token, pin)
     assert found.begin()
     assert "tcpSegmentsSent" in (found.end() or {})
     with pytest.raises(FailureError) as refused:
-        Agent(url, token, "sha256//another").begin()
+        Agent(agent.url, token, "sha256//another").begin()
     assert refused.value.reason == "AgentKeyUnknown"

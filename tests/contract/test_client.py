@@ -2,26 +2,38 @@
 
 import json
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from tests.contract.conftest import HANG_SECONDS, SIZE
 from tests.contract.schema import CONTRACT
+from tierbench.api.contract import CONTRACT_VERSION
+from tierbench.api.trial_plan import AgentAccess, DownloadPlan, DownloadTarget, PlannedTrial
 from tierbench.results.client_output import Output, SealState, add_sealed, check_seal, parse_output
+from tierbench.workloads.manifests import plan_document
 
 
-def run(client: Path, tmp_path: Path, url: str, *flags: str) -> tuple[int, str, str]:
+def command(
+    client: Path, message: Path, url: str, trials: Iterable[int] = (1,), agent: AgentAccess | None = None, **fields: Any
+) -> list[str]:
+    """The command line to download a file, with further fields of the plan."""
+    plan = DownloadPlan(
+        contract=CONTRACT_VERSION,
+        kind="Download",
+        schedule=tuple(PlannedTrial(trial=trial) for trial in trials),
+        targets=(DownloadTarget(url=url, agent=agent),),
+        size_bytes=SIZE,
+        **fields,
+    )
+    return [str(client), "measure", f"--plan={plan_document(plan)}", "--output=json", f"--termination-log={message}"]
+
+
+def run(client: Path, tmp_path: Path, url: str, **fields: Any) -> tuple[int, str, str]:
     """Exit code, log and termination message."""
     message = tmp_path / "termination"
-    command: list[str | Path] = [
-        client,
-        "download",
-        f"--url={url}",
-        f"--size={SIZE}",
-        "--output=json",
-        f"--termination-log={message}",
-    ]
-    done = subprocess.run([*command, *flags], capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
+    words = command(client, message, url, **fields)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     return done.returncode, done.stdout, message.read_text()
 
 
@@ -32,7 +44,7 @@ def valid(line: str) -> Any:
 
 
 def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) -> None:
-    code, log, message = run(client, tmp_path, f"{url}/file.bin", "--trials=2-4", "--warmup=1", "--concurrency=2")
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", trials=(2, 3, 4), warmup_trials=1, concurrency=2)
     assert code == 0
     for line in log.splitlines():
         valid(line)
@@ -49,7 +61,7 @@ def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) ->
 
 
 def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> None:
-    code, log, message = run(client, tmp_path, f"{url}/absent.bin", "--trials=1-2")
+    code, log, message = run(client, tmp_path, f"{url}/absent.bin", trials=(1, 2))
     assert code == 0
     trials = parse_output(log).trials
     assert [trial.failure.reason for trial in trials if trial.failure is not None] == ["NotFound", "NotFound"]
@@ -59,7 +71,7 @@ def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> Non
 
 
 def test_what_ends_the_program_is_in_the_seal(client: Path, tmp_path: Path, url: str) -> None:
-    code, log, message = run(client, tmp_path, f"{url}/file.bin", "--verify-digest")
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", verify_digest=True)
     assert code == 1
     check = check_seal(parse_output(log), message)
     assert check.seal is not None

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
-from tests.contract.test_client import run, valid
+from tests.contract.test_client import command, run, valid
 from tests.histograms import bucket_index
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.record import RecordStatus
@@ -33,7 +33,7 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
         return number <= 2
 
     server.misbehave = misbehave
-    code, log, message = run(client, tmp_path, f"{server.url}/file.bin", "--trials=1-2", "--wait-milliseconds=1")
+    code, log, message = run(client, tmp_path, f"{server.url}/file.bin", trials=(1, 2), wait_milliseconds=1)
     assert code == 0
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     wanted = spec(trials=2, warmup=0)
@@ -49,7 +49,7 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
 
 
 def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> None:
-    _, log, _ = run(client, tmp_path, f"{url}/file.bin", "--trials=1-20")
+    _, log, _ = run(client, tmp_path, f"{url}/file.bin", trials=range(1, 21))
     histograms = [trial.distributions.download_duration for trial in parse_output(log).trials]
     assert len(histograms) == 20
     for histogram in histograms:
@@ -65,16 +65,8 @@ def test_terminated_client_seals_its_trials(client: Path, tmp_path: Path, server
 
     server.misbehave = misbehave
     message = tmp_path / "termination"
-    command: list[str | Path] = [
-        client,
-        "download",
-        f"--url={server.url}/file.bin",
-        f"--size={SIZE}",
-        "--trials=1-3",
-        "--output=json",
-    ]
-    timeouts = ["--read-timeout-milliseconds=60000", f"--termination-log={message}"]
-    with subprocess.Popen([*command, *timeouts], stdout=subprocess.PIPE, text=True) as process:
+    words = command(client, message, f"{server.url}/file.bin", trials=(1, 2, 3), read_timeout_milliseconds=60_000)
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         log = ""
         for line in process.stdout:

@@ -18,13 +18,13 @@ _ROOT = Path(__file__).parents[2]
 _STORAGE = ("java", "-cp", "/opt/kafka/libs/*", "kafka.tools.StorageTool", "--help")
 _IMPORT = ("/opt/tierbench/bin/python", "-c", "import tierbench.controller.main as main; print(main.__name__)")
 _PROGRAMS = {  # of each image: one, and what it says
-    "client": (("/tierbench-client", "--help"), "download"),
+    "client": (("/tierbench-client", "--help"), "measure"),
     "kafka": (_STORAGE, "random-uuid"),
     "mosquitto": (("mosquitto", "-h"), "mosquitto version"),
     "network": (("iperf3", "--version"), "iperf 3"),
     "nginx": (("nginx", "-v"), "nginx version"),
     "operator": (_IMPORT, "tierbench.controller.main"),
-    "paho": (("tierbench-paho", "broker", "--help"), "usage"),
+    "paho": (("tierbench-paho", "measure", "--help"), "usage"),
 }
 _IMAGES = {"arm64": tuple(_PROGRAMS), "armv7": ("client", "mosquitto", "network", "nginx")}
 _CASES = [(arch, image) for arch, images in _IMAGES.items() if KNOWN[arch] != host() for image in images]

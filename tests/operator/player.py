@@ -14,6 +14,7 @@ import aiohttp
 from aiohttp import web
 
 from tests.operator.recorded import Replay
+from tests.plans import plan_in
 from tierbench.controller.credentials import certificates
 from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.informer import WatchEvent, list_and_watch
@@ -126,7 +127,7 @@ class Player:
 
     async def _play(self, pod: Pod, log: Log) -> None:
         container = next(item for item in pod["spec"]["containers"] if item["name"] == CLIENT)
-        replay, client = Replay(container["args"]), Client.of(pod)
+        replay, client = Replay(plan_in(container["args"])), Client.of(pod)
         group = (client.namespace, client.benchmark, replay.barrier)
         barrier = self._barriers.setdefault(group, asyncio.Barrier(replay.parts))
         for scheduled in replay.schedule:

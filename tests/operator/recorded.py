@@ -1,12 +1,12 @@
 """Reads the runs that benchmarks.scale.record recorded, and replays the output of their clients.
 
-A replay prints the lines of a real client for the trials that the pod's arguments name. It changes case, trial, time
+A replay prints the lines of a real client for the trials of the pod's plan. It changes case, trial, time
 and size to those of the pod. The seal fits these lines.
 """
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from images.paho.src.tierbench_paho.contract import pack
+from tests.plans import Plan
 from tierbench.api.contract import MAXIMUM_SEAL_BYTES
 from tierbench.kube.meta import format_micro_time
 from tierbench.workloads.plan import ScheduledTrial
@@ -66,17 +67,15 @@ def _client(found: Object) -> Client:
 
 
 class Replay:
-    """The output of one pod, line by line, and its seal."""
+    """The output of a pod that measures a plan, line by line, and its seal."""
 
-    def __init__(self, arguments: Sequence[str]) -> None:
-        engine, *flags = arguments
-        options = dict(flag.removeprefix("--").split("=", 1) for flag in flags if "=" in flag)
-        clients = recorded(_name(engine, options)).clients
-        self.parts = int(options.get("parts", 1))
-        self.barrier = options.get("barrier", "")
-        self._options = options
-        self._client = clients[int(options.get("part", 0)) % len(clients)]
-        self.schedule = tuple(_schedule(options["trials"]))
+    def __init__(self, plan: Plan) -> None:
+        clients = recorded(_name(plan)).clients
+        self.parts: int = plan.get("parts", 1)
+        self.barrier: str = plan.get("barrier", "")
+        self._plan = plan
+        self._client = clients[plan.get("part", 0) % len(clients)]
+        self.schedule = tuple(ScheduledTrial(each["case"], each["trial"]) for each in plan["schedule"])
         self._lines: list[bytes] = []
         self._held: list[bytes] = []
 
@@ -104,13 +103,13 @@ class Replay:
 
     def _fitted(self, trial: Object) -> Object:
         """Returns the trial with the given file size, cache state and directions."""
-        if "transfer" in trial and "size" in self._options:
-            size = int(self._options["size"])
-            cold = self._options.get("cache-state") == "Cold"
+        if "transfer" in trial and "sizeBytes" in self._plan:
+            size = self._plan["sizeBytes"]
+            cold = self._plan.get("cacheState") == "Cold"
             read = {**_FROM_DISK, "deviceReadBytes": size} if cold else {}
             transfer = {**trial["transfer"], "bytes": size}
             return {**trial, "transfer": transfer, "server": {**trial["server"], **read}}
-        way = {"Upload": "download", "Download": "upload"}.get(self._options.get("direction", ""))
+        way = {"Upload": "download", "Download": "upload"}.get(self._plan.get("direction", ""))
         if way is None:
             return trial
         return {**trial, "network": {key: value for key, value in trial["network"].items() if key != way}}
@@ -132,21 +131,14 @@ def _line(body: Mapping[str, Any]) -> bytes:
     return json.dumps(body, separators=(",", ":")).encode() + b"\n"
 
 
-def _schedule(trials: str) -> Iterator[ScheduledTrial]:
-    """Yields the trials in their order."""
-    for scheduled in trials.split(","):
-        case, trial = map(int, scheduled.split(":"))
-        yield ScheduledTrial(case, trial)
-
-
-def _name(engine: str, options: Mapping[str, str]) -> str:
-    """Returns the name of the run in which such a client was recorded."""
-    match engine:
-        case "download":
+def _name(plan: Plan) -> str:
+    """Returns the name of the run in which a client with such a plan was recorded."""
+    match plan["kind"]:
+        case "Download":
             return "files"
-        case "network":
-            return options["protocol"].lower()
+        case "Network":
+            return str(plan["protocol"].lower())
         case _:
-            if options.get("url", "").startswith("kafka"):
+            if plan["targets"][0]["url"].startswith("kafka"):
                 return "kafka"
-            return "brokers" if int(options.get("parts", 1)) > 1 else "mosquitto"
+            return "brokers" if plan["parts"] > 1 else "mosquitto"

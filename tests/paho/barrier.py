@@ -65,13 +65,13 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[str, object], _Agent]]:
-    """The flags that name it, and the agent itself. Its certificate has expired: there is no clock to be relied on."""
+def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[str, dict[str, str]], _Agent]]:
+    """The field of a target that names it, and the agent itself. Its certificate has expired: no clock is relied on."""
     make_certificates(folder)
     (folder / "token").write_text(TOKEN)
     (folder / "pin").write_text(pin_of(ssl.PEM_cert_to_DER_cert((folder / f"{certificate}.crt").read_text())))
     with _Agent(folder, certificate) as agent:
         threading.Thread(target=agent.serve_forever, args=(0.02,), daemon=True).start()
         url = f"https://127.0.0.1:{agent.server_port}"
-        yield {"agent": url, "agent_token_file": folder / "token", "agent_pin_file": folder / "pin"}, agent
+        yield {"agent": {"url": url, "tokenFile": str(folder / "token"), "pinFile": str(folder / "pin")}}, agent
         agent.shutdown()

@@ -58,6 +58,11 @@ class Mosquitto:
     expired: int
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
+    @property
+    def target(self) -> dict[str, str]:
+        """What tells it from other targets of a plan."""
+        return {"url": f"mqtt://127.0.0.1:{self.plain}", "passwordFile": str(self.folder / "password")}
+
     def start(self) -> None:
         """Returns when it answers. One that runs continues."""
         if self._process is None or self._process.poll() is not None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.paho.broker import Mosquitto, make_broker
-from tests.paho.engine import Engine, Outcome, flags
+from tests.paho.engine import Engine, Outcome, plan
 
 
 @pytest.fixture(scope="session")
@@ -29,5 +29,5 @@ def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def run(broker: Mosquitto, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs the engine with changed flags, to its end."""
-    return lambda **changes: Engine(tmp_path, *flags(broker, **changes)).outcome()
+    """Runs the engine with a changed plan, to its end."""
+    return lambda **changes: Engine(tmp_path, plan(broker, **changes)).outcome()

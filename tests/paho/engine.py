@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic.alias_generators import to_camel
+
 from tests.contract.schema import CONTRACT
 from tests.paho.broker import Mosquitto
+from tests.plans import Plan
 
 ROOT = Path(__file__).parents[2]
 HANG_SECONDS = 300
@@ -38,13 +42,15 @@ class Outcome:
 class Engine:
     """One that runs."""
 
-    def __init__(self, folder: Path, *flags: object) -> None:
+    def __init__(self, folder: Path, plan: Plan) -> None:
         number = len(list(folder.iterdir()))
         self._termination, self._log = folder / f"termination-{number}", folder / f"log-{number}"
-        command = [sys.executable, "-m", "tierbench_paho.main", "broker", "--output=json"]
+        command = [sys.executable, "-m", "tierbench_paho.main", "measure", "--output=json"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*command, f"--termination-log={self._termination}", *map(str, flags)], env=_ENVIRONMENT, stdout=log
+                [*command, f"--termination-log={self._termination}", f"--plan={json.dumps(plan)}"],
+                env=_ENVIRONMENT,
+                stdout=log,
             )
 
     def await_start(self, trial: int, case: int = 0) -> None:
@@ -95,20 +101,49 @@ class Engine:
         return Outcome(code, log, [line for line in lines if line["record"] == "Trial"], seal)
 
 
-def flags(broker: Mosquitto, **changes: object) -> list[str]:
-    """A command line for a broker, with changes: None takes a flag out, True gives it without a value."""
-    wanted: dict[str, object] = {
+_TARGET = {"url", "topic", "case", "deadlineSeconds", "usernameFile", "passwordFile", "caFile", "agent"}
+_PACES: dict[str, Callable[[int], Plan]] = {
+    "inFlight": lambda number: {"type": "ClosedLoop", "inFlight": number},
+    "unacknowledged": lambda number: {"type": "Acknowledged", "inFlight": number},
+    "asFastAsPossible": lambda _: {"type": "AsFastAsPossible"},
+    "intervalMilliseconds": lambda number: {"type": "OpenLoop", "intervalNanoseconds": number * 10**6},
+    "messagesPerSecond": lambda number: {"type": "OpenLoop", "intervalNanoseconds": 10**9 // number},
+}
+
+
+def plan(broker: Mosquitto, *others: Plan, **changes: Any) -> Plan:
+    """A plan for a broker, with changes: None takes a field out. `others` are what further targets differ in.
+
+    `trials` is the schedule, as pairs of case and trial, or the number of trials of each target. A pace is one of
+    _PACES, in snake_case.
+    """
+    wanted: dict[str, Any] = {
         "url": f"mqtt://127.0.0.1:{broker.plain}",
         "username_file": broker.folder / "username",
         "password_file": broker.folder / "password",
         "topic": "tierbench/test",
         "pairs": 2,
+        "delivery": "AtLeastOnce",
         "in_flight": 8,
         "messages": 200,
-        "patience_milliseconds": 60_000,
+        "delivery_timeout_milliseconds": 60_000,
         "ready_milliseconds": 60_000,
         "warm_rounds": 0,
+        "trials": 1,
         **changes,
     }
-    given = {f"--{name.replace('_', '-')}": value for name, value in wanted.items() if value is not None}
-    return [name if value is True else f"{name}={value}" for name, value in given.items()]
+    fields = {to_camel(name): _json(value) for name, value in wanted.items() if value is not None}
+    target = {name: fields.pop(name) for name in _TARGET & set(fields)}
+    targets = [target, *(target | other for other in others)]
+    trials = fields.pop("trials")
+    cases = [each.get("case", 0) for each in targets]
+    in_turn = [(case, trial) for trial in range(1, trials + 1) for case in cases] if isinstance(trials, int) else trials
+    load = {name: fields.pop(name) for name in ("messages", "durationSeconds") if name in fields}
+    (pace, *_) = [_PACES[name](fields.pop(name)) for name in list(_PACES) if name in fields] or [{}]
+    schedule = [{"case": case, "trial": trial} for case, trial in in_turn]
+    common = {"contract": 1, "kind": "Broker", "targets": targets, "schedule": schedule, "load": load}
+    return {**common, **({"pacing": pace} if pace else {}), **fields}
+
+
+def _json(value: Any) -> Any:
+    return str(value) if isinstance(value, Path) else value

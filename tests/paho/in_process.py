@@ -1,15 +1,17 @@
 """The engine without a process of its own: for what neither its exit code nor its seal is asked about."""
 
+import json
 from typing import Any
 
 import pytest
 
 from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.contract import FailureError, Json
-from images.paho.src.tierbench_paho.series import run
+from images.paho.src.tierbench_paho.series import Series, run
 from tests.contract.schema import CONTRACT
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import flags
+from tests.paho.engine import plan
+from tests.plans import Plan
 
 
 class _Report:
@@ -24,8 +26,8 @@ class _Report:
 
 
 def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
-    """The only trial of a command line with changed flags, held against the contract."""
-    series, _ = parse(["broker", *flags(broker, **changes)])
+    """The only trial of a changed plan, held against the contract."""
+    series = series_of(plan(broker, **changes))
     report = _Report()
     run(series, report)
     (trial,) = report.trials
@@ -33,11 +35,16 @@ def trial_of(broker: Mosquitto, **changes: object) -> dict[str, Any]:
     return trial
 
 
-def failure_of(broker: Mosquitto, *more: str, **changes: object) -> FailureError:
+def series_of(given: Plan) -> Series:
+    """The trials of a plan."""
+    series, _ = parse(["measure", f"--plan={json.dumps(given)}"])
+    return series
+
+
+def failure_of(broker: Mosquitto, *others: Plan, **changes: object) -> FailureError:
     """What ends the engine early, before its first trial."""
     report = _Report()
     with pytest.raises(FailureError) as raised:
-        series, _ = parse(["broker", *flags(broker, **changes), *more])
-        run(series, report)
+        run(series_of(plan(broker, *others, **changes)), report)
     assert report.trials == []
     return raised.value

@@ -21,7 +21,7 @@ LOADS: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("delivery", LOADS)
 def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: str) -> None:
     load = LOADS[delivery]
-    outcome = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials="1-2", **load)
+    outcome = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials=2, **load)
     assert (outcome.code, outcome.reason, len(outcome.trials)) == (0, None, 2)
     connects = [True, "keep_connections" not in load]
     assert ["connectNanoseconds" in trial["exchange"] for trial in outcome.trials] == connects
@@ -59,8 +59,8 @@ def test_an_acknowledgement_that_was_given_up_frees_nothing_more() -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"role": "Alone", "in_flight": 1}, "--unacknowledged"),
-        ({"in_flight": None, "unacknowledged": 1, "delivery": "AtMostOnce"}, "--as-fast-as-possible"),
+        ({"role": "Alone", "in_flight": 1}, "write Acknowledged"),
+        ({"in_flight": None, "unacknowledged": 1, "delivery": "AtMostOnce"}, "write AsFastAsPossible"),
     ],
 )
 def test_a_pace_that_nothing_can_keep_is_refused(broker: Mosquitto, changes: dict[str, object], says: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Outcome, flags
+from tests.paho.engine import Engine, Outcome, plan
 from tests.paho.in_process import trial_of
 
 Run = Callable[..., Outcome]
@@ -28,7 +28,7 @@ def sums(trial: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
-    outcome = run(delivery=delivery, trials="1-2", warmup=1, messages=300)
+    outcome = run(delivery=delivery, trials=2, warmup_trials=1, messages=300)
     assert (outcome.code, outcome.reason) == (0, None)
     assert [(trial["trial"], trial["warmup"]) for trial in outcome.trials] == [(1, True), (1, False), (2, False)]
     for trial in outcome.trials:
@@ -44,12 +44,12 @@ def test_every_message_is_counted_once(run: Run, delivery: str) -> None:
 
 
 def test_nothing_is_lost_as_fast_as_possible_at_qos_0(broker: Mosquitto) -> None:
-    load = {"in_flight": None, "as_fast_as_possible": True, "messages": 5000, "window": 256}
+    load = {"in_flight": None, "as_fast_as_possible": True, "messages": 5000, "max_in_flight": 256}
     assert sums(trial_of(broker, **load, delivery="AtMostOnce"))["received"] == 10_000
 
 
 def test_the_seal_is_of_the_trial_lines(run: Run) -> None:
-    outcome = run(trials="1-2")
+    outcome = run(trials=2)
     lines = [line for line in outcome.log.splitlines(keepends=True) if json.loads(line)["record"] == "Trial"]
     assert outcome.seal["trials"] == len(lines) == 2
     assert outcome.seal["sha256"] == hashlib.sha256("".join(lines).encode()).hexdigest()
@@ -66,7 +66,7 @@ def test_a_known_rate_is_not_exceeded(broker: Mosquitto) -> None:
 @pytest.mark.measures
 def test_a_known_rate_takes_the_time_it_must(run: Run) -> None:
     """A busy machine delays the last message of a trial, but not of every one."""
-    outcome = run(in_flight=None, messages_per_second=200, messages=201, trials="1-3")
+    outcome = run(in_flight=None, messages_per_second=200, messages=201, trials=3)
     assert min(trial["durationNanoseconds"] for trial in outcome.trials) == pytest.approx(1e9, rel=0.01)
 
 
@@ -78,7 +78,7 @@ def test_a_duration_ends_the_load(broker: Mosquitto) -> None:
 
 @pytest.mark.timing
 def test_what_leaves_late_counts_from_when_it_should_have_left(broker: Mosquitto) -> None:
-    trial = trial_of(broker, in_flight=None, messages_per_second=20_000, window=2, messages=1000, pairs=1)
+    trial = trial_of(broker, in_flight=None, messages_per_second=20_000, max_in_flight=2, messages=1000, pairs=1)
     spread = trial["distributions"]
     assert sums(trial)["lateSends"] > 500
     assert spread["roundTrip"]["sumNanoseconds"] > 5 * spread["roundTripActual"]["sumNanoseconds"]
@@ -105,7 +105,7 @@ def test_tls(broker: Mosquitto, version: str, cipher: str) -> None:
 def test_compressed_and_encrypted(broker: Mosquitto, tmp_path: Path, compression: str) -> None:
     (tmp_path / "key").write_bytes(bytes(range(16)))
     codec = {"compression": compression, "encryption": "AES128GCM", "key_file": tmp_path / "key"}
-    counts = sums(trial_of(broker, **codec, content="SensorJSON", size=10_000))
+    counts = sums(trial_of(broker, **codec, content="SensorJSON", size_bytes=10_000))
     assert (counts["received"], counts["errors"]) == (400, 0)
     assert counts["receivedBytes"] == 4_000_000
     assert counts["encodedBytes"] < 1_500_000
@@ -127,13 +127,13 @@ def test_own_messages_are_counted_by_their_sizes(broker: Mosquitto, tmp_path: Pa
 
 @pytest.mark.parametrize("size", [2, 9])
 def test_numbers_that_do_not_fit_into_a_message_are_distinguished(broker: Mosquitto, size: int) -> None:
-    counts = sums(trial_of(broker, size=size, delivery="AtMostOnce", messages=1000, in_flight=100))
+    counts = sums(trial_of(broker, size_bytes=size, delivery="AtMostOnce", messages=1000, in_flight=100))
     assert (counts["received"], counts["duplicated"]) == (2000, 0)
 
 
 @pytest.mark.timing
 def test_bytes_on_the_wire_are_those_of_the_messages_and_their_headers(broker: Mosquitto) -> None:
-    counts = sums(trial_of(broker, delivery="AtMostOnce", size=1400, in_flight=1, pairs=1))
+    counts = sums(trial_of(broker, delivery="AtMostOnce", size_bytes=1400, in_flight=1, pairs=1))
     message = 1400 + MQTT + SEGMENT
     for name in ("wireSentBytes", "wireReceivedBytes"):
         most = 200 * (message + SEGMENT) + 2000 + counts["tcpRetransmits"] * message
@@ -147,7 +147,7 @@ CONTROLS = {"AtMostOnce": 2, "AtLeastOnce": 4, "ExactlyOnce": 8}
 @pytest.mark.timing
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_packets_and_bytes_of_a_message(broker: Mosquitto, delivery: str) -> None:
-    load = {"delivery": delivery, "size": 100, "pairs": 1, "in_flight": 1}
+    load = {"delivery": delivery, "size_bytes": 100, "pairs": 1, "in_flight": 1}
     plain = sums(trial_of(broker, **load))
     tls = sums(trial_of(broker, **load, **secured(broker, "TLSv1.2")))
     controls = CONTROLS[delivery]
@@ -174,7 +174,7 @@ def test_packets_of_a_message_that_has_the_connection_to_itself(
     broker: Mosquitto, delivery: str, least: int, most: int
 ) -> None:
     """An acknowledgement of TCP may ride on the next of the control packets, or go alone."""
-    load = {"delivery": delivery, "size": 100, "pairs": 1, "in_flight": None, "interval_milliseconds": 100}
+    load = {"delivery": delivery, "size_bytes": 100, "pairs": 1, "in_flight": None, "interval_milliseconds": 100}
     for tls in ({}, secured(broker, "TLSv1.2")):
         counts = sums(trial_of(broker, **load, **tls, messages=10))
         assert least - 1 <= counts["loadPackets"] / 10 <= most + 1
@@ -190,9 +190,9 @@ def test_each_pairs_share_is_its_own(broker: Mosquitto) -> None:
 
 def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
     with serving(tmp_path) as (named, agent):
-        shared = {**named, "barrier": "b", "parts": 2, "trials": "1-2", "keep_connections": True}
-        publisher = Engine(tmp_path, *flags(broker, **shared, role="Publisher", part=0))
-        echo = Engine(tmp_path, *flags(broker, **shared, role="Echo", part=1, warmup=0))
+        shared = {**named, "barrier": "b", "parts": 2, "trials": 2, "keep_connections": True}
+        publisher = Engine(tmp_path, plan(broker, **shared, role="Publisher", part=0))
+        echo = Engine(tmp_path, plan(broker, **shared, role="Echo", part=1, warmup_trials=0))
         published, echoed = publisher.outcome(), echo.outcome()
     assert (published.code, echoed.code, agent.connections) == (0, 0, 2)
     meetings = [f"b-t{trial}{place}" for trial in (1, 2) for place in ("", "-begin", "-end")]

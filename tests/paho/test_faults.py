@@ -8,18 +8,19 @@ import pytest
 from paho.mqtt.client import MQTTMessage
 
 from tests.paho.broker import MESSAGE_SIZE_LIMIT, Mosquitto
-from tests.paho.engine import HANG_SECONDS, Engine, Outcome, flags
+from tests.paho.engine import HANG_SECONDS, Engine, Outcome, plan
 from tests.paho.in_process import failure_of, trial_of
 from tests.paho.listener import listening
 from tests.paho.strike import strike
+from tests.plans import Plan
 
 Run = Callable[..., Outcome]
 
 
-def paced(broker: Mosquitto, messages: int, **changes: object) -> list[str]:
-    """A command line for one pair that sends a message every 5 ms, and has at most eight in flight."""
-    pace = {"in_flight": None, "interval_milliseconds": 5, "window": 8, "pairs": 1}
-    return flags(broker, **pace, messages=messages, **changes)
+def paced(broker: Mosquitto, messages: int, **changes: object) -> Plan:
+    """A plan for one pair that sends a message every 5 ms, and has at most eight in flight."""
+    pace = {"in_flight": None, "interval_milliseconds": 5, "max_in_flight": 8, "pairs": 1}
+    return plan(broker, **pace, messages=messages, **changes)
 
 
 def test_a_wrong_password(run: Run, tmp_path: Path) -> None:
@@ -51,17 +52,17 @@ def test_an_unreachable_broker(broker: Mosquitto) -> None:
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "[::ffff:127.0.0.1]"])
 def test_a_name_that_leads_to_a_network_that_is_refused(broker: Mosquitto, host: str) -> None:
-    failure = failure_of(broker, url=f"mqtt://{host}:{broker.plain}", refused_networks="::1/128,127.0.0.0/8")
+    failure = failure_of(broker, url=f"mqtt://{host}:{broker.plain}", refused_networks=["::1/128", "127.0.0.0/8"])
     assert failure.reason == "AddressRefused"
 
 
 def test_a_name_that_leads_elsewhere_as_well(broker: Mosquitto) -> None:
-    trial = trial_of(broker, url=f"mqtt://localhost:{broker.plain}", refused_networks="169.254.0.0/16,::1/128")
+    trial = trial_of(broker, url=f"mqtt://localhost:{broker.plain}", refused_networks=["169.254.0.0/16", "::1/128"])
     assert trial["outcome"] == "Completed"
 
 
 def test_a_name_that_is_not_known(broker: Mosquitto) -> None:
-    failure = failure_of(broker, url="mqtt://no-such-host.invalid:1883", refused_networks="169.254.0.0/16")
+    failure = failure_of(broker, url="mqtt://no-such-host.invalid:1883", refused_networks=["169.254.0.0/16"])
     assert failure.reason == "LookupFailed"
 
 
@@ -73,15 +74,13 @@ def test_a_topic_that_the_account_may_not_use(broker: Mosquitto) -> None:
 
 @pytest.mark.timing
 def test_a_payload_that_the_broker_does_not_take(broker: Mosquitto) -> None:
-    failure = failure_of(broker, size=MESSAGE_SIZE_LIMIT + 1000, patience_milliseconds=500)
+    failure = failure_of(broker, size_bytes=MESSAGE_SIZE_LIMIT + 1000, delivery_timeout_milliseconds=500)
     assert failure.reason == "PayloadNotDelivered"
 
 
 @pytest.mark.timing
 def test_termination(broker: Mosquitto, tmp_path: Path) -> None:
-    outcome = strike(
-        lambda load: Engine(tmp_path, *paced(broker, 50 * load, trials="1-100")), Engine.terminate, trial=2
-    )
+    outcome = strike(lambda load: Engine(tmp_path, paced(broker, 50 * load, trials=100)), Engine.terminate, trial=2)
     assert (outcome.code, outcome.reason) == (143, "Interrupted")
     assert outcome.seal["trials"] == len(outcome.trials) == 1
 
@@ -93,7 +92,9 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
         own_broker.start()
 
     outcome = strike(
-        lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, patience_milliseconds=4000)),
+        lambda load: Engine(
+            tmp_path, plan(own_broker, messages=1000 * load, pairs=1, delivery_timeout_milliseconds=4000)
+        ),
         kill_and_start,
         sending_to=own_broker,
     )
@@ -118,7 +119,7 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
         saved = own_broker.saved()
 
     outcome = strike(
-        lambda load: Engine(tmp_path, *flags(own_broker, messages=1000 * load, pairs=1, delivery=delivery)),
+        lambda load: Engine(tmp_path, plan(own_broker, messages=1000 * load, pairs=1, delivery=delivery)),
         restart,
         sending_to=own_broker,
     )
@@ -132,7 +133,7 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
 
 
 def test_no_session_stays_behind(own_broker: Mosquitto, tmp_path: Path) -> None:
-    assert Engine(tmp_path, *flags(own_broker, delivery="ExactlyOnce")).outcome().code == 0
+    assert Engine(tmp_path, plan(own_broker, delivery="ExactlyOnce")).outcome().code == 0
     own_broker.restart()
     assert b"-1-0-s" not in own_broker.saved()
     assert b"-1-0-p" not in own_broker.saved()
@@ -146,7 +147,7 @@ def test_what_others_send_is_not_taken_for_ours(broker: Mosquitto, tmp_path: Pat
         def start(load: int) -> Engine:
             nonlocal first
             topic = f"tierbench/others/{load}"
-            engine = Engine(tmp_path, *paced(broker, 100 * load, topic=topic))
+            engine = Engine(tmp_path, paced(broker, 100 * load, topic=topic))
             messages = iter(lambda: received.get(timeout=HANG_SECONDS), None)
             first = next(message for message in messages if message.topic.startswith(f"{topic}/t1/"))
             return engine
@@ -164,7 +165,7 @@ def test_what_others_send_is_not_taken_for_ours(broker: Mosquitto, tmp_path: Pat
 def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None:
     def start(load: int) -> Engine:
         own_broker.start()
-        return Engine(tmp_path, *paced(own_broker, 200 * load, patience_milliseconds=2000, trials="1-2"))
+        return Engine(tmp_path, paced(own_broker, 200 * load, delivery_timeout_milliseconds=2000, trials=2))
 
     outcome = strike(start, lambda _: own_broker.kill(), sending_to=own_broker)
     assert outcome.code == 0
@@ -177,15 +178,16 @@ def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None
 USAGE: list[dict[str, Any]] = [
     {"url": "kafka://127.0.0.1:9092"},
     {"url": "mqtts://127.0.0.1:8883"},
-    {"as_fast_as_possible": True},
+    {"pacing": {"type": "OpenLoop", "inFlight": 1}},
+    {"pacing": {"type": "ClosedLoop"}},
     {"in_flight": None},
     {"messages": None},
-    {"size": 1},
+    {"size_bytes": 1},
     {"content": "Ratio5"},
     {"compression": "Zstd:23"},
     {"encryption": "AES128GCM"},
-    {"trials": "2-1"},
-    {"window": 70_000},
+    {"trials": 0},
+    {"max_in_flight": 70_000},
     {"warm_rounds": -1},
     {"pairs": 200},
     {"role": "Echo"},
@@ -204,5 +206,5 @@ def test_own_messages_that_are_missing_are_named(broker: Mosquitto) -> None:
 
 
 def test_nonsense_is_sealed(run: Run) -> None:
-    outcome = run(size=1)
+    outcome = run(size_bytes=1)
     assert (outcome.code, outcome.trials, outcome.reason) == (1, [], "InvalidArguments")

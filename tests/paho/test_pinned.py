@@ -16,7 +16,7 @@ from tests.paho.engine import HANG_SECONDS
 @pytest.mark.parametrize("certificate", ["expired", "future", "server"])
 def test_no_date_is_looked_at(tmp_path: Path, certificate: str) -> None:
     with serving(tmp_path, certificate) as (named, asked):
-        agent = Agent(str(named["agent"]), TOKEN, (tmp_path / "pin").read_text())
+        agent = Agent(named["agent"]["url"], TOKEN, (tmp_path / "pin").read_text())
         assert agent.begin()
         assert agent.end() == {"cpuPartsPerMillion": 1}
     assert asked.connections == 1
@@ -24,7 +24,7 @@ def test_no_date_is_looked_at(tmp_path: Path, certificate: str) -> None:
 
 def test_server_with_another_key_receives_nothing(tmp_path: Path) -> None:
     with serving(tmp_path) as (named, asked):
-        agent = Agent(str(named["agent"]), TOKEN, "sha256//another")
+        agent = Agent(named["agent"]["url"], TOKEN, "sha256//another")
         with pytest.raises(FailureError) as refused:
             agent.begin()
         with pytest.raises(FailureError):
@@ -60,7 +60,7 @@ def _answer_in_clear(server: socket.socket) -> bytes:
 
 def test_an_agent_that_was_restarted_is_spoken_with_again(tmp_path: Path) -> None:
     with serving(tmp_path) as (named, first):
-        agent = Agent(str(named["agent"]), TOKEN, (tmp_path / "pin").read_text())
+        agent = Agent(named["agent"]["url"], TOKEN, (tmp_path / "pin").read_text())
         assert agent.begin()
         agent._connection.sock.close()
         assert agent.begin()

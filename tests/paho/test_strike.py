@@ -7,7 +7,7 @@ import pytest
 
 from tests.paho import strike as module
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Outcome, flags
+from tests.paho.engine import Engine, Outcome, plan
 from tests.paho.strike import LOADS, NotStruck, strike
 
 
@@ -17,7 +17,7 @@ def test_a_trial_that_is_over_is_not_struck(broker: Mosquitto, tmp_path: Path) -
 
     def start(load: int) -> Engine:
         loads.append(load)
-        engine = Engine(tmp_path, *flags(broker, messages=load))
+        engine = Engine(tmp_path, plan(broker, messages=load))
         engine.outcome()
         return engine
 

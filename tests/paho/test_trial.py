@@ -10,7 +10,7 @@ from images.paho.src.tierbench_paho import connection, kept, pairs, publisher, t
 from images.paho.src.tierbench_paho.envelope import Codec
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, flags
+from tests.paho.engine import Engine, plan
 from tests.paho.in_process import trial_of
 
 HOUR = 3600 * 10**9
@@ -55,7 +55,7 @@ def test_a_session_does_not_wait_for_others(broker: Mosquitto, monkeypatch: pyte
 def test_the_agent_looks_when_all_are_connected_and_until_all_have_drained(broker: Mosquitto, tmp_path: Path) -> None:
     with serving(tmp_path) as (named, agent):
         shared = {**named, "barrier": "b", "parts": 2}
-        parts = [Engine(tmp_path, *flags(broker, **shared, part=part, first_pair=2 * part)) for part in range(2)]
+        parts = [Engine(tmp_path, plan(broker, **shared, part=part, first_pair=2 * part)) for part in range(2)]
         assert [part.outcome().code for part in parts] == [0, 0]
     asked = agent.asked
     both = {part: [what for what, one in asked if one in (part, None)] for part in range(2)}
@@ -82,7 +82,7 @@ def test_a_message_begins_before_it_is_encoded(broker: Mosquitto, monkeypatch: p
 def test_what_was_due_and_not_sent_is_counted(broker: Mosquitto) -> None:
     """More than any Python sends: 200 ns between messages."""
     load = {"in_flight": None, "messages_per_second": 5_000_000, "messages": None, "duration_seconds": 1}
-    counts = trial_of(broker, **load, window=2, pairs=2)["exchange"]
+    counts = trial_of(broker, **load, max_in_flight=2, pairs=2)["exchange"]
     assert counts["sent"] + counts["unsent"] == 2 * 5_000_000
     assert counts["lateSends"] > 0
 

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 
 from images.paho.src.tierbench_paho import warm
-from images.paho.src.tierbench_paho.arguments import parse
 from images.paho.src.tierbench_paho.load import run_load
 from images.paho.src.tierbench_paho.options import Load, Options
 from images.paho.src.tierbench_paho.pairs import Pair
 from images.paho.src.tierbench_paho.pool import Pool
 from images.paho.src.tierbench_paho.series import run
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import flags
+from tests.paho.engine import plan
+from tests.paho.in_process import series_of
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_it_ends_when_there_is_no_gain(
 ) -> None:
     measured: Iterator[float | None] = iter(medians)
     monkeypatch.setattr(warm, "_median", lambda *_: next(measured))
-    series, _ = parse(["broker", *flags(broker, warm_rounds=None)])
+    series = series_of(plan(broker, warm_rounds=None))
     warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
     assert len(list(measured)) == len(medians) - rounds
 
@@ -53,7 +53,7 @@ def test_rounds_come_before_the_first_trial(
         return 2.0 ** -len(happened)
 
     monkeypatch.setattr(warm, "_median", median)
-    series, _ = parse(["broker", *flags(broker, warm_rounds=asked, trials="1-2")])
+    series = series_of(plan(broker, warm_rounds=asked, trials=2))
     run(series, Report())
     assert happened == [*(f"warm0-{number}" for number in range(rounds)), "trial 1", "trial 2"]
 
@@ -69,6 +69,6 @@ def test_all_pairs_take_part(broker: Mosquitto, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(warm, "_ROUND", Load(20, None))
     monkeypatch.setattr(warm, "run_load", load)
-    series, _ = parse(["broker", *flags(broker, pairs=3, warm_rounds=2)])
+    series = series_of(plan(broker, pairs=3, warm_rounds=2))
     warm.warm(series.targets[0], Pool.of_kind("Random", 1024, 1))
     assert received == [[20, 20, 20]] * 2

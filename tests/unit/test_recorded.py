@@ -1,46 +1,51 @@
 """The operator can parse the output of replayed clients."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pytest
 
 from tests.operator.recorded import Replay
+from tests.plans import Plan
 from tierbench.results.client_output import OutputParser, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
 
 
-def _printed(arguments: Sequence[str]) -> tuple[Replay, OutputParser]:
-    replay, reader = Replay(arguments), OutputParser()
-    for scheduled in replay.schedule:
-        reader.feed(replay.begin(scheduled, NOW))
-        reader.feed(replay.end(scheduled, NOW))
+def scheduled(*trials: tuple[int, int]) -> list[dict[str, int]]:
+    return [{"case": case, "trial": trial} for case, trial in trials]
+
+
+def _printed(plan: Plan) -> tuple[Replay, OutputParser]:
+    replay, reader = Replay(plan), OutputParser()
+    for turn in replay.schedule:
+        reader.feed(replay.begin(turn, NOW))
+        reader.feed(replay.end(turn, NOW))
     return replay, reader
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    "plan",
     [
-        ["download", "--case=3", "--case=4", "--trials=3:1,4:1,3:2", "--warmup=0", "--output=json"],
-        ["broker", "--parts=5", "--part=4", "--barrier=r1-c1-a1", "--trials=3:1,4:1,3:12", "--keep-connections"],
+        {"kind": "Download", "schedule": scheduled((3, 1), (4, 1), (3, 2))},
+        {
+            "kind": "Broker", "parts": 5, "part": 4, "barrier": "r1-c1-a1", "targets": [{"url": "mqtt://h:1"}],
+            "schedule": scheduled((3, 1), (4, 1), (3, 12)),
+        },
     ],
     ids=["download", "broker"],
-)
-def test_trials_and_seal_follow_the_arguments(arguments: Sequence[str]) -> None:
-    replay, reader = _printed(arguments)
+)  # fmt: skip
+def test_trials_and_seal_follow_the_plan(plan: Plan) -> None:
+    replay, reader = _printed(plan)
     output = reader.output
     assert output.problems == ()
-    assert [(line.case, line.trial) for line in output.trials] == [
-        (scheduled.case, scheduled.trial) for scheduled in replay.schedule
-    ]
+    assert [(line.case, line.trial) for line in output.trials] == [(turn.case, turn.trial) for turn in replay.schedule]
     assert output.begun == len(replay.schedule)
     assert check_seal(output, replay.seal).state is SealState.COMPLETE
 
 
 def test_a_log_without_one_line_does_not_match_the_seal() -> None:
-    replay, reader = Replay(["download", "--trials=1:1,1:2"]), OutputParser()
-    for scheduled in replay.schedule:
-        line = replay.end(scheduled, NOW)
-        reader.feed(line if scheduled.trial == 1 else b"")
+    replay, reader = Replay({"kind": "Download", "schedule": scheduled((1, 1), (1, 2))}), OutputParser()
+    for turn in replay.schedule:
+        line = replay.end(turn, NOW)
+        reader.feed(line if turn.trial == 1 else b"")
     assert check_seal(reader.output, replay.seal).state is SealState.CUT_SHORT

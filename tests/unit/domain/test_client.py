@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.scenarios import until_printed
 from tests.unit.domain.world import MEASURED, World, broker_benchmark, network_benchmark, node, trial_line
 from tests.unit.kinds.network.trials import trace
@@ -14,7 +15,7 @@ from tierbench.api.contract import Outcome
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Termination
-from tierbench.workloads.workload import ROLE_CLIENT, Manifest
+from tierbench.workloads.workload import ROLE_CLIENT
 
 AT_ONCE = {"nodeClassNames": ["cloud", "jetson"], "modes": ["Simultaneous"]}
 STARTED = json.dumps({"contract": 1, "record": "TrialStarted", "trial": 2, "time": "2026-01-01T00:00:00Z"}) + "\n"
@@ -115,8 +116,8 @@ def test_external_broker_needs_no_server_class() -> None:
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert {result.spec.server.node_class for result in world.results.values()} == {"external"}
-    urls = {word for manifest in world.manifests.values() for word in container_arguments(manifest) if "--url" in word}
-    assert urls == {"--url=mqtt://broker.example.com:1883"}
+    urls = {target["url"] for job in world.manifests.values() for target in plan_of(job)["targets"]}
+    assert urls == {"mqtt://broker.example.com:1883"}
 
 
 def test_an_external_iperf3_is_measured_together_with_servers_of_the_cluster() -> None:
@@ -130,11 +131,6 @@ def test_an_external_iperf3_is_measured_together_with_servers_of_the_cluster() -
     alone = World(network_benchmark(servers={"external": servers["external"]}))
     alone.run()
     assert alone.benchmark.status.phase is Phase.COMPLETE
-
-
-def container_arguments(manifest: Manifest) -> list[str]:
-    arguments: list[str] = manifest["spec"]["template"]["spec"]["containers"][0]["args"]
-    return arguments
 
 
 def world_at_once() -> World:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.scenarios import PAYLOADS, ROUNDS, CliffWorld, StrimziCliffWorld, nothing_left, payload_world
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import World, benchmark
@@ -34,12 +35,6 @@ def sizes(world: World, factor: str = "fileSize") -> list[str]:
 def started(world: World) -> list[str]:
     """The server that was started, time after time."""
     return [event.message for event in world.events if event.reason == reasons.STARTING]
-
-
-def arguments(job: dict[str, Any]) -> list[str]:
-    """The command line of a client."""
-    words: list[str] = job["spec"]["template"]["spec"]["containers"][0]["args"]
-    return words
 
 
 def test_the_middle_is_measured_until_the_bracket_is_as_narrow_as_asked() -> None:
@@ -201,8 +196,8 @@ def test_payload_sizes_are_refined_with_the_brokers_that_are_up() -> None:
     messages = [event.message for event in it.events if event.reason == reasons.REFINED]
     assert messages[0] == "jetson overtakes cloud between 1Ki and 64Ki: measures 8190"
     assert started(it) == ["Server for class cloud on node c1", "Server for class jetson on node j1"]
-    sent = {word for job in it.manifests.values() for word in arguments(job) if word.startswith("--size=")}
-    assert sent == {"--size=1024", "--size=65536", *(f"--size={size}" for size in PAYLOADS)}
+    sent = {str(plan_of(job)["sizeBytes"]) for job in it.manifests.values()}
+    assert sent == {"1024", "65536", *PAYLOADS}
     assert nothing_left(it)
 
 

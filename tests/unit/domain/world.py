@@ -14,6 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from tests.plans import plan_of
 from tierbench.api.benchmark import Benchmark, BenchmarkSpec
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
@@ -83,9 +84,9 @@ MEASURED: dict[str, dict[str, Any]] = {
     "network": {
         "network": {"upload": {"bitsPerSecond": 90_000_000, "receivedBytes": 11_250_000, "sentBytes": 11_300_000}}
     },
-    "network --direction=Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
+    "network Download": {"network": {"download": {"bitsPerSecond": 80_000_000}}},
 }
-"""The measured values of a trial, by the command of the client."""
+"""The measured values of a trial, by the kind of the client's plan."""
 KIND = "FileTransferBenchmark"
 TIME = "2026-01-01T00:00:{:02}Z"
 
@@ -372,19 +373,19 @@ class World:
                 self._job_step(job)
 
     def _print_next(self, pod: PodView) -> None:
-        arguments = self.manifests[pod.name]["spec"]["template"]["spec"]["containers"][0]["args"]
-        turns = next(word.removeprefix("--trials=") for word in arguments if word.startswith("--trials=")).split(",")
+        plan = plan_of(self.manifests[pod.name])
+        turns = [(turn["case"], turn["trial"]) for turn in plan["schedule"]]
         parts = [one for one in self.pods.values() if _client(one) == _client(pod)]
-        if any(word.startswith("--parts=") and int(word.removeprefix("--parts=")) > len(parts) for word in arguments):
+        if plan.get("parts", 1) > len(parts):
             return  # its barrier opens when all parts exist
         log = self.logs.get(pod.uid, "")
         done = len(log.splitlines())
         if done < len(turns):
-            case, number = map(int, turns[done].split(":"))
-            direction = "".join(f" {word}" for word in arguments if word == "--direction=Download")
-            measured, time = self.measured_by(arguments[0] + direction, case), self.nanoseconds_of(case)
+            case, number = turns[done]
+            direction = " Download" if plan.get("direction") == "Download" else ""
+            measured, time = self.measured_by(plan["kind"].lower() + direction, case), self.nanoseconds_of(case)
             self.logs[pod.uid] = log + trial_line(number, nanoseconds=time, measured=measured, case=case)
-            self.printed.append((pod.name, turns[done]))
+            self.printed.append((pod.name, f"{case}:{number}"))
             self.pods[pod.name] = replace(pod, started=True)
         else:
             held = self.unreachable_logs.get(pod.node, 0)

@@ -22,8 +22,8 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// agentFlags are the flags that name an agent with these options, and with what is around its answers.
-func agentFlags(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
+// agentFields are the fields of a target that name an agent with these options, and with what is around its answers.
+func agentFields(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
 	t.Helper()
 	options.Token, options.Interval = "secret", 10*time.Millisecond
 	made, err := agent.New(options)
@@ -38,7 +38,7 @@ func agentFlags(t *testing.T, options agent.Options, around ...func(http.Handler
 	token, pinFile := filepath.Join(t.TempDir(), "token"), filepath.Join(t.TempDir(), "pin")
 	write(t, token, options.Token)
 	write(t, pinFile, pin)
-	return []string{"--agent=" + url, "--agent-token-file=" + token, "--agent-pin-file=" + pinFile}
+	return []string{"agent.url=" + url, "agent.tokenFile=" + token, "agent.pinFile=" + pinFile}
 }
 
 func TestPorts(t *testing.T) {

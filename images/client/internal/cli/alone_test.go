@@ -9,14 +9,14 @@ import (
 )
 
 // paces of publishers without subscribers, by delivery.
-var alonePaces = map[string]string{"AtMostOnce": "--as-fast-as-possible", "AtLeastOnce": "--unacknowledged=1", "ExactlyOnce": "--unacknowledged=4"}
+var alonePaces = map[string]string{"AtMostOnce": "asFastAsPossible", "AtLeastOnce": "unacknowledged=1", "ExactlyOnce": "unacknowledged=4"}
 
 // publishesAlone counts what the broker says that it has taken, and nothing that only subscribers would tell.
 func publishesAlone(t *testing.T, arguments func(tls string, more ...string) []string, deliveries ...string) {
 	for _, delivery := range deliveries {
 		pace := alonePaces[delivery]
 		t.Run(delivery, func(t *testing.T) {
-			load := []string{"--role=Alone", "--delivery=" + delivery, pace, "--messages=300", "--pairs=2", "--encryption=AES128GCM", "--trials=1-2", "--partitions=2"}
+			load := []string{"role=Alone", "delivery=" + delivery, pace, "messages=300", "pairs=2", "encryption=AES128GCM", "trials=1-2", "kafka.partitions=2"}
 			for _, trial := range measured(t, arguments("None", load...)...) {
 				exchange, times := trial.Exchange, trial.Distributions
 				if exchange.Arrivals != nil || times.RoundTrip != nil || exchange.Acknowledged != 600 || exchange.AcknowledgedBytes != 600*1024 {
@@ -42,7 +42,7 @@ func TestPaceOfAcknowledgementsLosesNothing(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
-		exchange := measured(t, broker.arguments("None", "--delivery="+delivery, "--unacknowledged=2", "--messages=300", "--pairs=2")...)[0].Exchange
+		exchange := measured(t, broker.arguments("None", "delivery="+delivery, "unacknowledged=2", "messages=300", "pairs=2")...)[0].Exchange
 		if exchange.Received != 600 || exchange.Acknowledged != 600 || exchange.Errors != 0 {
 			t.Errorf("%s: %+v", delivery, exchange)
 		}
@@ -52,7 +52,7 @@ func TestPaceOfAcknowledgementsLosesNothing(t *testing.T) {
 func TestStrikeUnacknowledgedMessagesDoNotCountAsSent(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	outcome := broker.struck(t, broker.load(400_000, "--role=Alone", "--delivery=AtMostOnce", "--as-fast-as-possible", "--size=100", patient), func() { broker.restart(t) })
+	outcome := broker.struck(t, broker.load(400_000, "role=Alone", "delivery=AtMostOnce", "asFastAsPossible", "sizeBytes=100", patient), func() { broker.restart(t) })
 	if trial := outcome.only(t); trial.Outcome != contract.Failed || trial.Failure.Reason != "Unconfirmed" || trial.Exchange.Acknowledged != 0 {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Exchange)
 	}
@@ -61,7 +61,7 @@ func TestStrikeUnacknowledgedMessagesDoNotCountAsSent(t *testing.T) {
 // kafkaAlone publishes with acknowledgements and without: then Kafka is asked for what it has taken.
 func kafkaAlone(t *testing.T, broker *kafkaBroker) {
 	publishesAlone(t, broker.arguments, "AtLeastOnce")
-	exchange := measured(t, broker.arguments("None", "--role=Alone", "--as-fast-as-possible", "--messages=1000", "--window=64", "--size=20000")...)[0].Exchange
+	exchange := measured(t, broker.arguments("None", "role=Alone", "asFastAsPossible", "messages=1000", "maxInFlight=64", "sizeBytes=20000")...)[0].Exchange
 	if exchange.Acknowledged != 1000 || exchange.Sent != 1000 {
 		t.Errorf("%+v", exchange)
 	}
@@ -71,11 +71,10 @@ func TestImpossiblePaceIsRefused(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for says, wrong := range map[string][]string{
-		"--unacknowledged":      {"--role=Alone", "--in-flight=1"},
-		"--as-fast-as-possible": {"--unacknowledged=1", "--delivery=AtMostOnce"},
-		"exactly one":           {"--unacknowledged=1", "--in-flight=1", "--delivery=AtLeastOnce"},
+		"write Acknowledged":     {"role=Alone", "inFlight=1"},
+		"write AsFastAsPossible": {"unacknowledged=1", "delivery=AtMostOnce"},
 	} {
-		_, _, seal := sealed(t, broker.arguments("None", append(wrong, "--messages=1")...)...)
+		_, _, seal := sealed(t, broker.arguments("None", append(wrong, "messages=1")...)...)
 		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !strings.Contains(seal.Failure.Message, says) {
 			t.Errorf("%v: %s", wrong, fmt.Sprint(seal.Failure))
 		}

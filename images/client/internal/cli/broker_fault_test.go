@@ -14,9 +14,9 @@ import (
 var many = map[string]int{"AtMostOnce": 50_000, "AtLeastOnce": 10_000, "ExactlyOnce": 5_000}
 
 const (
-	endless = 10_000_000                       // messages of a load that only a fault ends
-	patient = "--patience-milliseconds=300000" // without losses it takes no time
-	limit   = "--deadline-seconds=400"         // of a load that something wrong keeps from its end
+	endless = 10_000_000                           // messages of a load that only a fault ends
+	patient = "deliveryTimeoutMilliseconds=300000" // without losses it takes no time
+	limit   = "deadlineSeconds=400"                // of a load that something wrong keeps from its end
 )
 
 func tell(t *testing.T, process *exec.Cmd, which syscall.Signal) {
@@ -34,7 +34,7 @@ func TestStrikeRestartedBrokerWithItsVolumeLosesNothing(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later, "persistence true")
-			outcome := broker.struck(t, broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", patient), func() { broker.restart(t) })
+			outcome := broker.struck(t, broker.load(many[delivery], "delivery="+delivery, "asFastAsPossible", patient), func() { broker.restart(t) })
 			exchange := outcome.only(t).Exchange
 			if exchange.Lost != 0 || exchange.Reconnects < 2 || exchange.Sent%int64(many[delivery]) != 0 || exchange.ErrorCauses[contract.Disconnected] < 2 {
 				t.Errorf("%+v", exchange)
@@ -50,7 +50,7 @@ func TestStrikeKilledBrokerWithoutVolumeIsResubscribed(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			of := broker.load(many[delivery], "--delivery="+delivery, "--as-fast-as-possible", "--patience-milliseconds=15000")
+			of := broker.load(many[delivery], "delivery="+delivery, "asFastAsPossible", "deliveryTimeoutMilliseconds=15000")
 			outcome := broker.struck(t, of, func() {
 				broker.kill(t)
 				broker.start(t)
@@ -72,7 +72,7 @@ func TestStrikeLostBrokerFailsItsTrials(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			unreachable(t, broker, 2, func() { broker.kill(t) }, "--delivery="+delivery, "--trials=1-2")
+			unreachable(t, broker, 2, func() { broker.kill(t) }, "delivery="+delivery, "trials=1-2")
 		})
 	}
 }
@@ -80,7 +80,7 @@ func TestStrikeLostBrokerFailsItsTrials(t *testing.T) {
 func TestStrikeBlockedBrokerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	unreachable(t, broker, 1, func() { tell(t, broker.process, syscall.SIGSTOP) }, "--size=65536")
+	unreachable(t, broker, 1, func() { tell(t, broker.process, syscall.SIGSTOP) }, "sizeBytes=65536")
 }
 
 // unreachable holds that a broker's fault fails all trials, soon and with their reason.
@@ -88,7 +88,7 @@ func unreachable(t *testing.T, broker *mosquitto, trials int, fault func(), more
 	t.Helper()
 	var since time.Time
 	one := strike{
-		loads: []load{broker.load(endless, append(more, "--as-fast-as-possible", "--patience-milliseconds=2000")...)}, trial: 1, freeze: clientItself,
+		loads: []load{broker.load(endless, append(more, "asFastAsPossible", "deliveryTimeoutMilliseconds=2000")...)}, trial: 1, freeze: clientItself,
 		harm: func([]*client) {
 			fault()
 			since = time.Now()
@@ -108,7 +108,7 @@ func unreachable(t *testing.T, broker *mosquitto, trials int, fault func(), more
 func TestTerminationEndsALoad(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	of := broker.load(endless, "--messages-per-second=100")
+	of := broker.load(endless, "messagesPerSecond=100")
 	client := launch(t, of.arguments(1)...)
 	eventually(t, "the load has begun", of.begun)
 	terminates(t, client)
@@ -145,7 +145,7 @@ func TestTerminationEndsALoadInAnyStateOfTheBroker(t *testing.T) {
 			t.Run(name+" "+delivery, func(t *testing.T) {
 				t.Parallel()
 				broker := startMosquitto(t, later)
-				of := broker.load(endless, "--delivery="+delivery, "--as-fast-as-possible", "--size=65536", patient)
+				of := broker.load(endless, "delivery="+delivery, "asFastAsPossible", "sizeBytes=65536", patient)
 				client := launch(t, of.arguments(1)...)
 				eventually(t, "the load has begun", of.begun)
 				fault(t, broker)

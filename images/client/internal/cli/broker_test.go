@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/agent"
-	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/contracttest"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/plan"
 	"tierbench.io/client/internal/porttest"
 )
 
@@ -45,8 +45,8 @@ func TestEveryDeliveryCountsEveryMessage(t *testing.T) {
 		for second, tls := range []string{"None", "TLSv1.2", "TLSv1.3"} {
 			encoding := encodings[(first+second)%len(encodings)]
 			t.Run(delivery+" "+tls+" "+encoding[0], func(t *testing.T) {
-				arguments := broker.arguments(tls, "--delivery="+delivery, "--messages=30", "--pairs=3", "--in-flight=2",
-					"--content=SensorJSON", "--compression="+encoding[0], "--encryption="+encoding[1], "--trials=2-3", "--warmup=1")
+				arguments := broker.arguments(tls, "delivery="+delivery, "messages=30", "pairs=3", "inFlight=2",
+					"content=SensorJSON", "compression="+encoding[0], "encryption="+encoding[1], "trials=2-3", "warmupTrials=1")
 				trials := measured(t, arguments...)
 				if len(trials) != 3 || !trials[0].Warmup || trials[2].Trial != 3 {
 					t.Errorf("%d trials", len(trials))
@@ -79,7 +79,7 @@ func TestSizesFromTwoBytes(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, size := range []int{2, 7, 8, 1 << 20} {
-		trial := measured(t, broker.arguments("None", fmt.Sprintf("--size=%d", size), "--messages=40", "--as-fast-as-possible", "--window=8")...)[0]
+		trial := measured(t, broker.arguments("None", fmt.Sprintf("sizeBytes=%d", size), "messages=40", "asFastAsPossible", "maxInFlight=8")...)[0]
 		if want := int64(40 * size); trial.Exchange.Received != 40 || trial.Exchange.ReceivedBytes != want {
 			t.Errorf("%d bytes: %+v", size, trial.Exchange)
 		}
@@ -91,8 +91,8 @@ func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
 	broker, folder := startMosquitto(t, later), t.TempDir()
 	write(t, filepath.Join(folder, "1"), "message 1")
 	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%02000d", 2))
-	for _, encoding := range [][]string{nil, {"--compression=Gzip", "--encryption=AES128GCM"}} {
-		arguments := append(broker.arguments("None", "--content-folder="+folder, "--messages=40", "--in-flight=4"), encoding...)
+	for _, encoding := range [][]string{nil, {"compression=Gzip", "encryption=AES128GCM"}} {
+		arguments := append(broker.arguments("None", "contentFolder="+folder, "messages=40", "inFlight=4"), encoding...)
 		exchange := measured(t, arguments...)[0].Exchange
 		if exchange.Received != 40 || exchange.SentBytes != 20*2009 || exchange.ReceivedBytes != 20*2009 || exchange.Errors != 0 {
 			t.Errorf("%v: %+v", encoding, exchange)
@@ -107,19 +107,19 @@ func TestKafkaAcceptsLargestOwnMessage(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "1"), "message 1")
 	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
-	flags := &brokerFlags{url: []string{"kafka://host:1"}, tls: "None", encryption: "None", size: 1024, contentFolder: folder}
-	target, err := flags.target(0, nil)
+	given := &plan.BrokerPlan{TLS: "None", Encryption: "None", ContentFolder: folder}
+	target, err := brokerTarget(given, &plan.BrokerTarget{URL: "kafka://host:1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if made := target.(*broker.Target).Options.Driver.(*kafka.Driver); made.MessageBytes != 5000 {
+	if made := target.Options.Driver.(*kafka.Driver); made.MessageBytes != 5000 {
 		t.Errorf("%d bytes", made.MessageBytes)
 	}
 }
 
 func TestIPv6AddressesHaveBrackets(t *testing.T) {
 	for url, secured := range map[string]string{"mqtt://[fd00::5]:1883": "None", "mqtts://[fd00::5]:1883": "TLSv1.3"} {
-		driver, err := (&brokerFlags{url: []string{url}, tls: secured, deliveryTimeoutMilliseconds: 1}).driver(0, 1024)
+		driver, err := newDriver(&plan.BrokerPlan{TLS: secured}, &plan.BrokerTarget{URL: url}, 1024)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,7 +134,7 @@ func TestTuningIsRecordedAndAllMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, tuning := range []string{"Light", "Heavy"} {
-		trial := measured(t, broker.arguments("TLSv1.3", "--tuning="+tuning, "--messages=300", "--in-flight=4")...)[0]
+		trial := measured(t, broker.arguments("TLSv1.3", "tuning="+tuning, "messages=300", "inFlight=4")...)[0]
 		if trial.Client.Tuning != tuning || trial.Exchange.Received != 300 || trial.Exchange.Steady == nil {
 			t.Errorf("%+v, %+v", trial.Client, trial.Exchange)
 		}
@@ -152,8 +152,8 @@ func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	const interval = 5 * time.Millisecond
-	for load, all := range map[string]bool{"--messages=400": true, "--duration-seconds=2": false} {
-		trial := measured(t, broker.arguments("None", "--messages-per-second=200", load)...)[0]
+	for load, all := range map[string]bool{"messages=400": true, "durationSeconds=2": false} {
+		trial := measured(t, broker.arguments("None", "messagesPerSecond=200", load)...)[0]
 		exchange, lasted := trial.Exchange, time.Duration(trial.DurationNanoseconds)
 		if exchange.Sent+exchange.Unsent != 400 || all && exchange.Unsent != 0 || lasted < time.Duration(exchange.Sent-1)*interval {
 			t.Errorf("%s: %d sent, %d not, of 400 that were due in 2 s, in %v", load, exchange.Sent, exchange.Unsent, lasted)
@@ -163,7 +163,7 @@ func TestPaceIsKept(t *testing.T) {
 
 // Tests of magnitudes need a machine without other load. Their names begin with TestMeasures, so that they can run alone.
 func TestMeasuresAPace(t *testing.T) {
-	trial := measured(t, startMosquitto(t, later).arguments("None", "--messages-per-second=200", "--duration-seconds=2")...)[0]
+	trial := measured(t, startMosquitto(t, later).arguments("None", "messagesPerSecond=200", "durationSeconds=2")...)[0]
 	if exchange := trial.Exchange; exchange.Unsent > 40 {
 		t.Errorf("%d sent, %d not, of 400 that were due in 2 s", exchange.Sent, exchange.Unsent)
 	}
@@ -172,7 +172,7 @@ func TestMeasuresAPace(t *testing.T) {
 func TestOverloadIsCountedAsLateSends(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	trial := measured(t, broker.arguments("None", "--messages-per-second=20000", "--duration-seconds=1", "--size=65536", "--window=16", patient)...)[0]
+	trial := measured(t, broker.arguments("None", "messagesPerSecond=20000", "durationSeconds=1", "sizeBytes=65536", "maxInFlight=16", patient)...)[0]
 	intended, actual := trial.Distributions.RoundTrip.Quantile(0.5), trial.Distributions.RoundTripActual.Quantile(0.5)
 	if due := trial.Exchange.Sent + trial.Exchange.Unsent; due != 20000 || trial.Exchange.Unsent == 0 {
 		t.Errorf("%d sent and %d not, of 20000 that were due", trial.Exchange.Sent, trial.Exchange.Unsent)
@@ -184,7 +184,7 @@ func TestOverloadIsCountedAsLateSends(t *testing.T) {
 
 func TestAnotherPartSendsEchoes(t *testing.T) {
 	t.Parallel()
-	for _, keeps := range []string{"--keep-connections=false", "--keep-connections"} {
+	for _, keeps := range []string{"keepConnections=false", "keepConnections"} {
 		t.Run(keeps, func(t *testing.T) {
 			t.Parallel()
 			echoesComeBack(t, keeps)
@@ -194,12 +194,12 @@ func TestAnotherPartSendsEchoes(t *testing.T) {
 
 func echoesComeBack(t *testing.T, keeps string) {
 	broker := startMosquitto(t, later)
-	common := append(agentFlags(t, agent.Options{}), keeps, "--messages=20", "--in-flight=4", "--pairs=2", "--delivery=ExactlyOnce", "--trials=1-2",
-		"--barrier=b", "--parts=2", "--output=json")
+	common := append(agentFields(t, agent.Options{}), keeps, "messages=20", "inFlight=4", "pairs=2", "delivery=ExactlyOnce", "trials=1-2",
+		"barrier=b", "parts=2", "--output=json")
 	var outs [2]bytes.Buffer
-	echo := process(t, &outs[1], append(broker.arguments("None", common...), "--role=Echo", "--part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
+	echo := process(t, &outs[1], append(broker.arguments("None", common...), "role=Echo", "part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
 	log := filepath.Join(t.TempDir(), "log")
-	publisher := process(t, &outs[0], append(broker.arguments("None", common...), "--role=Publisher", "--part=0", "--termination-log="+log)...)
+	publisher := process(t, &outs[0], append(broker.arguments("None", common...), "role=Publisher", "part=0", "--termination-log="+log)...)
 	if code := exitCode(t, publisher); code != 0 {
 		t.Fatalf("publisher: exit code %d: %s", code, read(t, log))
 	}
@@ -222,19 +222,19 @@ func TestRefusalHasItsReason(t *testing.T) {
 		reason    string
 		arguments []string
 	}{
-		"password":    {"CredentialsRefused", instead(usual.arguments("None"), "--password-file="+usual.folder+"/wrong")},
-		"CA":          {"CertificateUnknown", instead(usual.arguments("TLSv1.3"), "--ca-file="+stranger.folder+"/tls.crt")},
-		"name":        {"CertificateUnknown", usual.arguments("TLSv1.2", "--server-name=another")},
+		"password":    {"CredentialsRefused", instead(usual.arguments("None"), "passwordFile="+usual.folder+"/wrong")},
+		"CA":          {"CertificateUnknown", instead(usual.arguments("TLSv1.3"), "caFile="+stranger.folder+"/tls.crt")},
+		"name":        {"CertificateUnknown", usual.arguments("TLSv1.2", "serverName=another")},
 		"expired":     {"CertificateExpired", startMosquitto(t, time.Now().Add(-time.Hour)).arguments("TLSv1.3")},
-		"no TLS":      {"TlsVersionRefused", instead(usual.arguments("TLSv1.3"), fmt.Sprintf("--url=mqtts://127.0.0.1:%d", usual.port))},
-		"unreachable": {"BrokerUnreachable", instead(usual.arguments("None", "--ready-milliseconds=300"), "--url=mqtt://127.0.0.1:1")},
-		"messages":    {"MessagesUnusable", usual.arguments("None", "--content-folder=/absent")},
-		"size":        {"PayloadNotDelivered", startMosquitto(t, later, "message_size_limit 500").arguments("None", "--patience-milliseconds=300")},
-		"packet":      {"PayloadNotDelivered", startMosquitto(t, later, "max_packet_size 500").arguments("None", "--patience-milliseconds=300")},
+		"no TLS":      {"TlsVersionRefused", instead(usual.arguments("TLSv1.3"), fmt.Sprintf("url=mqtts://127.0.0.1:%d", usual.port))},
+		"unreachable": {"BrokerUnreachable", instead(usual.arguments("None", "readyMilliseconds=300"), "url=mqtt://127.0.0.1:1")},
+		"messages":    {"MessagesUnusable", usual.arguments("None", "contentFolder=/absent")},
+		"size":        {"PayloadNotDelivered", startMosquitto(t, later, "message_size_limit 500").arguments("None", "deliveryTimeoutMilliseconds=300")},
+		"packet":      {"PayloadNotDelivered", startMosquitto(t, later, "max_packet_size 500").arguments("None", "deliveryTimeoutMilliseconds=300")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, trials, seal := sealed(t, append(test.arguments, "--messages=10", "--in-flight=1")...)
+			code, trials, seal := sealed(t, append(test.arguments, "messages=10", "inFlight=1")...)
 			if code != exitFailure || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != test.reason {
 				t.Errorf("exit code %d, %+v", code, seal.Failure)
 			}
@@ -249,8 +249,8 @@ func TestBrokerWithLowerQoSIsRefused(t *testing.T) {
 	config := string(read(t, broker.config)) + fmt.Sprintf("listener %d 127.0.0.1\nmax_qos 1\n", port)
 	write(t, broker.config, config)
 	broker.restart(t)
-	url := fmt.Sprintf("--url=mqtt://127.0.0.1:%d", port)
-	_, _, seal := sealed(t, broker.arguments("None", url, "--delivery=ExactlyOnce", "--messages=10", "--in-flight=1")...)
+	url := fmt.Sprintf("url=mqtt://127.0.0.1:%d", port)
+	_, _, seal := sealed(t, broker.arguments("None", url, "delivery=ExactlyOnce", "messages=10", "inFlight=1")...)
 	if seal.Failure == nil || seal.Failure.Reason != "LowerQosGranted" {
 		t.Errorf("%+v", seal.Failure)
 	}
@@ -260,22 +260,22 @@ func TestWrongBrokerArgumentsAreReportedWithAHint(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for wrong, says := range map[string]string{
-		"--url=tcp://host:1":           "mqtt://",
-		"--url=mqtt://host":            "HOST:PORT",
-		"--in-flight=0":                "exactly one of --in-flight",
-		"--duration-seconds=1":         "exactly one of --messages",
-		"--size=1":                     "at least 2",
-		"--delivery=Sometimes":         "AtLeastOnce",
-		"--content=Noise":              "SensorJSON",
-		"--compression=Gzip:0":         "Gzip:1",
-		"--parts=2":                    "--barrier",
-		"--tuning=Fast":                "Light or Heavy",
-		"--role=Listener":              "Echo or Alone",
-		"--encryption=AES256":          "AES128GCM",
-		"--window=70000":               "65000",
-		"--agent=https://127.0.0.1:80": "--agent-token-file",
+		"url=tcp://host:1":               "mqtt://",
+		"url=mqtt://host":                "HOST:PORT",
+		"inFlight=0":                     "need inFlight",
+		"pacing.intervalNanoseconds=1":   "OpenLoop needs it",
+		"durationSeconds=1":              "exactly one of messages",
+		"sizeBytes=1":                    "sizeBytes is 1",
+		"delivery=Sometimes":             "AtLeastOnce",
+		"content=Noise":                  "SensorJSON",
+		"compression=Gzip:0":             "Gzip:1",
+		"parts=2":                        "barrier",
+		"part=1":                         "count from 0",
+		"role=Echo":                      "several parts",
+		"encryption=AES256":              "AES128GCM",
+		"agent.url=https://127.0.0.1:80": "tokenFile",
 	} {
-		_, _, seal := sealed(t, broker.arguments("None", "--messages=1", "--in-flight=1", wrong)...)
+		_, _, seal := sealed(t, instead(broker.arguments("None", "messages=1", "inFlight=1"), wrong)...)
 		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !bytes.Contains([]byte(seal.Failure.Message), []byte(says)) {
 			t.Errorf("%s: %+v", wrong, seal.Failure)
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -43,13 +44,16 @@ func serving(t *testing.T, handle http.HandlerFunc, more ...string) []string {
 	}
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	address := []string{"download", "--url=" + server.URL + "/10.bin", "--size=10", "--wait-milliseconds=1", "--attempts=2"}
+	address := []string{"Download", "url=" + server.URL + "/10.bin", "sizeBytes=10", "waitMilliseconds=1", "attempts=2"}
 	return append(address, more...)
 }
 
-// process starts tierbench-client; its standard output goes to `out`.
+// process starts tierbench-client, to measure a plan if the first argument is a kind of plan. Its standard output goes to `out`.
 func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	t.Helper()
+	if kind := arguments[0]; slices.Contains([]string{"Download", "Broker", "Network"}, kind) {
+		arguments = inPlan(t, kind, arguments[1:])
+	}
 	command := exec.Command(os.Args[0], arguments...)
 	command.Env = append(os.Environ(), "TIERBENCH_CLIENT=1")
 	command.Stdout, command.Stderr = out, os.Stderr
@@ -96,7 +100,7 @@ func read(t *testing.T, path string) []byte {
 }
 
 func TestDownloadRunsRequestedTrials(t *testing.T) {
-	code, trials, seal := sealed(t, serving(t, nil, "--trials=3-5", "--warmup=2")...)
+	code, trials, seal := sealed(t, serving(t, nil, "trials=3-5", "warmupTrials=2")...)
 	if code != 0 || seal.Failure != nil || seal.Engine.Name != "tierbench-client" {
 		t.Errorf("exit code %d, %+v", code, seal)
 	}
@@ -111,14 +115,14 @@ func TestDownloadRunsRequestedTrials(t *testing.T) {
 
 func TestFailedTrialsDoNotFailTheProgram(t *testing.T) {
 	broken := func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusBadGateway) }
-	code, trials, seal := sealed(t, serving(t, broken, "--trials=1-2")...)
+	code, trials, seal := sealed(t, serving(t, broken, "trials=1-2")...)
 	if code != 0 || seal.Failure != nil || len(trials) != 2 || trials[1].Failure.Reason != "AttemptsExhausted" {
 		t.Errorf("exit code %d, %+v, %+v", code, seal, trials)
 	}
 }
 
 func TestFailureOfTheProgramIsInItsSeal(t *testing.T) {
-	code, trials, seal := sealed(t, serving(t, http.NotFound, "--verify-digest")...)
+	code, trials, seal := sealed(t, serving(t, http.NotFound, "verifyDigest")...)
 	if code != exitFailure || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != "NoDigest" {
 		t.Errorf("exit code %d, %+v", code, seal)
 	}
@@ -126,22 +130,17 @@ func TestFailureOfTheProgramIsInItsSeal(t *testing.T) {
 
 func TestWrongArgumentsAreReportedWithAHint(t *testing.T) {
 	for wrong, says := range map[string]string{
-		"--url=ftp://host/file":          "write http://",
-		"--size=0":                       "at least 1",
-		"--trials=5-4":                   "1-10",
-		"--trials=0-4":                   "1-10",
-		"--cache-state=Hot":              "Unchanged, Warm or Cold",
-		"--cache-state=Cold":             "--agent",
-		"--tls=TLSv1.3":                  "https",
-		"--wait-milliseconds=-1":         "negative",
-		"--wait-maximum-milliseconds=-1": "as long as --wait-milliseconds",
-		"--trial-seconds=-1":             "negative",
-		"--agent=https://127.0.0.1:8090": "--agent-token-file",
-		"--read-timeout-milliseconds=x":  "--help",
+		"sizeBytes=0":                      "sizeBytes is 0",
+		"cacheState=Cold":                  "agent",
+		"tls=TLSv1.3":                      "https",
+		"maxWaitMilliseconds=1":            "as long as waitMilliseconds",
+		"agent.url=https://127.0.0.1:8090": "tokenFile",
+		"--plans=x":                        "--help",
 	} {
 		t.Run(wrong, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
-			if code := Main(append(serving(t, nil), "--output=json", "--termination-log="+log, wrong)); code != exitFailure {
+			given := append(serving(t, nil, "waitMilliseconds=2"), "--output=json", "--termination-log="+log, wrong)
+			if code := exitCode(t, process(t, io.Discard, given...)); code != exitFailure {
 				t.Errorf("exit code %d", code)
 			}
 			_, seal := contracttest.Check(t, nil, read(t, log))
@@ -166,7 +165,7 @@ func TestTerminationSealsPrintedTrials(t *testing.T) {
 			}
 			var out bytes.Buffer
 			log := filepath.Join(t.TempDir(), "log")
-			command := process(t, &out, serving(t, slow, "--trials=1-5", "--read-timeout-milliseconds=60000", "--output=json", "--termination-log="+log)...)
+			command := process(t, &out, serving(t, slow, "trials=1-5", "readTimeoutMilliseconds=60000", "--output=json", "--termination-log="+log)...)
 			<-third
 			asked := time.Now()
 			if err := command.Process.Signal(signal); err != nil {
@@ -196,7 +195,7 @@ func TestTerminalOutputIsText(t *testing.T) {
 		fmt.Fprint(writer, body)
 	}
 	var out bytes.Buffer
-	if code := exitCode(t, process(t, &out, serving(t, once, "--trials=1-3")...)); code != 0 {
+	if code := exitCode(t, process(t, &out, serving(t, once, "trials=1-3")...)); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	for _, part := range []string{"trial 1", "trial 3", "ServerError 1", "3 of 3 trials completed", "sample standard deviation"} {

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
-	"time"
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/egress"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/plan"
 	"tierbench.io/client/internal/tlsconfig"
 )
 
@@ -19,79 +19,73 @@ const (
 	moreThanWindow = 1 << 17
 )
 
-// schemes are the schemes of --url, and whether each uses TLS.
+// schemes are the schemes of brokers, and whether each uses TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
 
-// driver returns the driver for the --url of a target, for messages of at most messageBytes.
-func (f *brokerFlags) driver(index, messageBytes int) (broker.Driver, error) {
-	given := of(f.url, index)
-	address, err := url.Parse(given)
+// account is how a broker knows its client.
+type account struct{ username, password string }
+
+// newDriver returns the driver for the broker of a target, for messages of at most messageBytes.
+func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, messageBytes int) (broker.Driver, error) {
+	address, err := url.Parse(target.URL)
 	if err != nil {
-		return nil, fmt.Errorf("--url: %w", err)
+		return nil, fmt.Errorf("url: %w", err)
 	}
 	secured, known := schemes[address.Scheme]
 	switch {
 	case !known || address.Port() == "":
-		return nil, fmt.Errorf("--url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", given)
-	case secured != (f.tls != "None"):
-		return nil, fmt.Errorf("--url begins with %s and --tls is %s: mqtts and kafkas need TLSv1.2 or TLSv1.3, mqtt and kafka None", address.Scheme, f.tls)
+		return nil, fmt.Errorf("url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", target.URL)
+	case secured != (given.TLS != "None"):
+		return nil, fmt.Errorf("url begins with %s and tls is %s: mqtts and kafkas need TLSv1.2 or TLSv1.3, mqtt and kafka None", address.Scheme, given.TLS)
 	}
-	name := f.serverName
+	name := given.ServerName
 	if name == "" {
 		name = address.Hostname()
 	}
-	config, err := tlsconfig.New(f.tls, of(f.caFile, index), name)
+	config, err := tlsconfig.New(given.TLS, target.CAFile, name)
 	if err != nil {
 		return nil, err
 	}
-	username, err := wordIn("username-file", of(f.usernameFile, index))
-	if err != nil {
+	var user account
+	if user.username, err = wordIn("usernameFile", target.UsernameFile); err != nil {
 		return nil, err
 	}
-	password, err := wordIn("password-file", of(f.passwordFile, index))
-	if err != nil {
+	if user.password, err = wordIn("passwordFile", target.PasswordFile); err != nil {
 		return nil, err
 	}
-	refused, err := f.refusedNetworks()
+	refused, err := egress.Parse(given.RefusedNetworks)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("refusedNetworks: %w: write networks, as in 127.0.0.0/8", err)
 	}
 	if strings.HasPrefix(address.Scheme, kafkaScheme) {
-		allowed, err := f.allowedHosts()
-		if err != nil {
-			return nil, err
-		}
-		return f.kafka(address.Host, config, username, password, refused, allowed, messageBytes), nil
+		return kafkaDriver(given, address.Host, config, user, refused, messageBytes)
 	}
-	return f.mqtt(address.Host, config, username, password, refused, messageBytes), nil
-}
-
-func (f *brokerFlags) mqtt(address string, config *tls.Config, username, password string, refused egress.Networks, messageBytes int) broker.Driver {
 	return &mqtt.Driver{
-		Address: address, TLS: config, Username: username, Password: password, QoS: deliveries[f.delivery],
-		Timeout: f.deliveryTimeout(), Gathers: f.tuning == broker.Heavy, Refused: refused, MessageBytes: messageBytes,
-	}
+		Address: address.Host, TLS: config, Username: user.username, Password: user.password, QoS: deliveries[given.Delivery],
+		Timeout: milliseconds(given.DeliveryTimeoutMilliseconds), Gathers: given.Tuning == broker.Heavy, Refused: refused,
+		MessageBytes: messageBytes,
+	}, nil
 }
 
-func (f *brokerFlags) kafka(
-	address string, config *tls.Config, username, password string, refused egress.Networks, allowed egress.Hosts, messageBytes int,
-) broker.Driver {
-	return &kafka.Driver{
-		Address: address, ServerName: f.serverName, TLS: config, Username: username, Password: password, Delivery: f.delivery,
-		Codec: f.codec, Partitions: int32(f.partitions), Linger: time.Duration(f.linger) * time.Millisecond,
-		BatchBytes: int32(f.batch), MessageBytes: int32(messageBytes), Timeout: f.deliveryTimeout(),
-		Quick: f.tuning == broker.Light, Buffered: f.buffered(), Refused: refused, Allowed: allowed,
+func kafkaDriver(
+	given *plan.BrokerPlan, address string, config *tls.Config, user account, refused egress.Networks, messageBytes int,
+) (broker.Driver, error) {
+	allowed, err := egress.ParseHosts(given.Kafka.AllowedHosts)
+	if err != nil {
+		return nil, fmt.Errorf("kafka.allowedHosts: %w: write networks and names, as in 10.0.0.0/8 and *.example.com", err)
 	}
+	return &kafka.Driver{
+		Address: address, ServerName: given.ServerName, TLS: config, Username: user.username, Password: user.password, Delivery: given.Delivery,
+		Codec: given.Kafka.Codec, Partitions: int32(given.Kafka.Partitions), Linger: milliseconds(given.Kafka.LingerMilliseconds),
+		BatchBytes: int32(given.Kafka.BatchBytes), MessageBytes: int32(messageBytes), Timeout: milliseconds(given.DeliveryTimeoutMilliseconds),
+		Quick: given.Tuning == broker.Light, Buffered: buffered(given), Refused: refused, Allowed: allowed,
+	}, nil
 }
 
 // buffered returns the window, if returned messages do not limit it.
-func (f *brokerFlags) buffered() int {
-	if f.role == string(broker.Alone) {
-		return f.window
+func buffered(given *plan.BrokerPlan) int {
+	if given.Role == string(broker.Alone) {
+		return given.MaxInFlight
 	}
 	return moreThanWindow
-}
-
-func (f *brokerFlags) deliveryTimeout() time.Duration {
-	return time.Duration(f.deliveryTimeoutMilliseconds) * time.Millisecond
 }

@@ -32,7 +32,11 @@ func (e *ending) check() error {
 // run runs a series and reports it: as text for a person, and by the contract for a program.
 func (e *ending) run(ctx context.Context, text contract.Report, series *contract.Series) error {
 	if e.output == "text" {
-		return series.Run(ctx, text)
+		err := series.Run(ctx, text)
+		if summary, is := text.(interface{ Summarize() }); is {
+			summary.Summarize()
+		}
+		return err
 	}
 	printer := contract.NewPrinter(os.Stdout)
 	return e.seal(printer, series.Run(ctx, printer))

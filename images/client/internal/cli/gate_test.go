@@ -18,7 +18,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// gated are iperf3 servers behind gates, and the flags that name the agent that opens them.
+// gated are iperf3 servers behind gates, and the fields of a target that name the agent that opens them.
 func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) (servers []*iperf3, flags []string) {
 	t.Helper()
 	folder, ports := t.TempDir(), map[uint16]bool{}
@@ -31,7 +31,7 @@ func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) 
 		ports[uint16(server.port)] = true
 		servers = append(servers, server)
 	}
-	return servers, agentFlags(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
+	return servers, agentFields(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
 }
 
 // named is a program by a name that no other process has.
@@ -66,7 +66,7 @@ func TestServerListensOnlyDuringTrials(t *testing.T) {
 	if servers[0].answers() {
 		t.Error("it listens before its client is there")
 	}
-	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "--trials=1-2")...)...)
+	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "trials=1-2")...)...)
 	if code != 0 || len(trials) != 2 || trials[1].Outcome != contract.Completed {
 		t.Errorf("exit code %d, %+v", code, trials)
 	}
@@ -76,7 +76,7 @@ func TestServerListensOnlyDuringTrials(t *testing.T) {
 func TestKilledClientClosesItsGate(t *testing.T) {
 	t.Parallel()
 	servers, flags := gated(t, 1)
-	client := process(t, os.Stderr, servers[0].arguments(append(flags, "--duration-seconds=60")...)...)
+	client := process(t, os.Stderr, servers[0].arguments(append(flags, "durationSeconds=60")...)...)
 	eventually(t, "it listens", servers[0].answers)
 	tell(t, client, syscall.SIGKILL)
 	asked := time.Now()
@@ -103,7 +103,7 @@ func TestSilentStrangerIsLeftBehind(t *testing.T) {
 		})
 	}
 	servers, flags = gated(t, 1, first)
-	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "--duration-seconds=1")...)...)
+	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "durationSeconds=1")...)...)
 	if code != 0 || len(trials) != 1 || trials[0].Outcome != contract.Completed {
 		t.Errorf("exit code %d, %+v", code, trials)
 	}

@@ -29,8 +29,8 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 	} {
 		delivery, tls := levels[0], levels[1]
 		t.Run(delivery+" "+tls, func(t *testing.T) {
-			arguments := broker.arguments(tls, "--delivery="+delivery, "--messages=30", "--pairs=3", "--in-flight=2", "--partitions=2",
-				"--content=SensorJSON", "--compression=Zstd", "--encryption=AES128GCM", "--trials=2-3", "--warmup=1")
+			arguments := broker.arguments(tls, "delivery="+delivery, "messages=30", "pairs=3", "inFlight=2", "kafka.partitions=2",
+				"content=SensorJSON", "compression=Zstd", "encryption=AES128GCM", "trials=2-3", "warmupTrials=1")
 			trials := measured(t, arguments...)
 			if len(trials) != 3 || !trials[0].Warmup || trials[2].Trial != 3 {
 				t.Errorf("%d trials", len(trials))
@@ -64,15 +64,15 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 
 // kafkaOpen resembles an external cluster: without an account, at its advertised address.
 func kafkaOpen(t *testing.T, broker *kafkaBroker) {
-	url := fmt.Sprintf("--url=kafka://127.0.0.1:%d", broker.openPort)
-	if trial := measured(t, "broker", url, "--messages=20", "--in-flight=1", "--warm-rounds=0")[0]; trial.Exchange.Received != 20 {
+	url := fmt.Sprintf("url=kafka://127.0.0.1:%d", broker.openPort)
+	if trial := measured(t, "Broker", url, "messages=20", "inFlight=1", "warmRounds=0")[0]; trial.Exchange.Received != 20 {
 		t.Errorf("%+v", trial.Exchange)
 	}
 }
 
 func kafkaSizes(t *testing.T, broker *kafkaBroker) {
 	for _, size := range []int{2, 7, 8, 2 << 20} {
-		trial := measured(t, broker.arguments("None", fmt.Sprintf("--size=%d", size), "--messages=40", "--as-fast-as-possible", "--window=8")...)[0]
+		trial := measured(t, broker.arguments("None", fmt.Sprintf("sizeBytes=%d", size), "messages=40", "asFastAsPossible", "maxInFlight=8")...)[0]
 		if want := int64(40 * size); trial.Exchange.Received != 40 || trial.Exchange.ReceivedBytes != want {
 			t.Errorf("%d bytes: %+v", size, trial.Exchange)
 		}
@@ -82,10 +82,10 @@ func kafkaSizes(t *testing.T, broker *kafkaBroker) {
 // kafkaBatches asserts that longer waits make fewer batches, and that batches respect the maximum size.
 func kafkaBatches(t *testing.T, broker *kafkaBroker) {
 	batches := func(more ...string) contract.Trial {
-		load := []string{"--delivery=AtLeastOnce", "--messages=200", "--messages-per-second=1000", "--size=1000"}
+		load := []string{"delivery=AtLeastOnce", "messages=200", "messagesPerSecond=1000", "sizeBytes=1000"}
 		return measured(t, broker.arguments("None", append(load, more...)...)...)[0]
 	}
-	lingering, small := batches("--linger-milliseconds=100"), batches("--linger-milliseconds=100", "--batch-bytes=5000")
+	lingering, small := batches("kafka.lingerMilliseconds=100"), batches("kafka.lingerMilliseconds=100", "kafka.batchBytes=5000")
 	if trial := lingering; trial.Exchange.Batches > trial.DurationNanoseconds/(100*time.Millisecond).Nanoseconds()+2 {
 		t.Errorf("%d batches in %d ns with a linger of 100 ms", trial.Exchange.Batches, trial.DurationNanoseconds)
 	}
@@ -97,7 +97,7 @@ func kafkaBatches(t *testing.T, broker *kafkaBroker) {
 // kafkaCodecs make batches small, and leave payloads as they are.
 func kafkaCodecs(t *testing.T, broker *kafkaBroker) {
 	for _, codec := range []string{"Gzip", "Snappy", "Lz4", "Zstd"} {
-		exchange := measured(t, broker.arguments("None", "--content=Zeros", "--codec="+codec, "--messages=50", "--as-fast-as-possible")...)[0].Exchange
+		exchange := measured(t, broker.arguments("None", "content=Zeros", "kafka.codec="+codec, "messages=50", "asFastAsPossible")...)[0].Exchange
 		if exchange.BatchBytes > exchange.SentBytes/2 || exchange.EncodedBytes != exchange.SentBytes || exchange.CompressNanoseconds != 0 {
 			t.Errorf("%s: %+v", codec, exchange)
 		}
@@ -111,17 +111,17 @@ func kafkaRefusals(t *testing.T, broker *kafkaBroker) {
 		reason    string
 		arguments []string
 	}{
-		"password":    {"CredentialsRefused", instead(broker.arguments("None"), "--password-file="+broker.folder+"/wrong")},
-		"CA":          {"CertificateUnknown", instead(broker.arguments("TLSv1.3"), "--ca-file="+stranger+"/tls.crt")},
-		"name":        {"CertificateUnknown", broker.arguments("TLSv1.2", "--server-name=another")},
-		"no TLS":      {"TlsVersionRefused", instead(broker.arguments("TLSv1.3"), fmt.Sprintf("--url=kafkas://127.0.0.1:%d", broker.port))},
-		"unreachable": {"BrokerUnreachable", instead(broker.arguments("None", "--ready-milliseconds=300"), "--url=kafka://127.0.0.1:1")},
-		"size":        {"PayloadNotDelivered", broker.arguments("None", "--size=4000000", "--patience-milliseconds=300")},
-		"codec":       {"InvalidArguments", broker.arguments("None", "--codec=Brotli")},
-		"partitions":  {"InvalidArguments", broker.arguments("None", "--partitions=0")},
+		"password":    {"CredentialsRefused", instead(broker.arguments("None"), "passwordFile="+broker.folder+"/wrong")},
+		"CA":          {"CertificateUnknown", instead(broker.arguments("TLSv1.3"), "caFile="+stranger+"/tls.crt")},
+		"name":        {"CertificateUnknown", broker.arguments("TLSv1.2", "serverName=another")},
+		"no TLS":      {"TlsVersionRefused", instead(broker.arguments("TLSv1.3"), fmt.Sprintf("url=kafkas://127.0.0.1:%d", broker.port))},
+		"unreachable": {"BrokerUnreachable", instead(broker.arguments("None", "readyMilliseconds=300"), "url=kafka://127.0.0.1:1")},
+		"size":        {"PayloadNotDelivered", broker.arguments("None", "sizeBytes=4000000", "deliveryTimeoutMilliseconds=300")},
+		"codec":       {"InvalidArguments", broker.arguments("None", "kafka.codec=Brotli")},
+		"partitions":  {"InvalidArguments", broker.arguments("None", "kafka.partitions=0")},
 	} {
 		t.Run(name, func(t *testing.T) {
-			code, trials, seal := sealed(t, append(test.arguments, "--messages=10", "--in-flight=1", "--delivery=AtLeastOnce")...)
+			code, trials, seal := sealed(t, append(test.arguments, "messages=10", "inFlight=1", "delivery=AtLeastOnce")...)
 			if code == 0 || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != test.reason {
 				t.Errorf("exit code %d, %+v", code, seal.Failure)
 			}

@@ -19,7 +19,7 @@ func (k *kafkaBroker) load(messages int, more ...string) load {
 		func(times int) []string {
 			topic = fmt.Sprintf("load%d", time.Now().UnixNano())
 			k.topic = topic
-			return k.arguments("None", append(more, limit, fmt.Sprintf("--messages=%d", messages*times), "--topic="+topic)...)
+			return k.arguments("None", append(more, limit, fmt.Sprintf("messages=%d", messages*times), "topic="+topic)...)
 		},
 		func() bool {
 			log, err := os.Stat(k.folder + "/data/" + topic + ".t1.0-0/00000000000000000000.log")
@@ -42,7 +42,7 @@ func TestStrikeKafka(t *testing.T) {
 
 // kafkaFenced takes the producer's name away in mid-load, as the end of its own transaction does when Kafka dies within it.
 func kafkaFenced(t *testing.T, broker *kafkaBroker) {
-	of := broker.load(10_000, "--delivery=ExactlyOnce", "--as-fast-as-possible", "--window=1000", patient)
+	of := broker.load(10_000, "delivery=ExactlyOnce", "asFastAsPossible", "maxInFlight=1000", patient)
 	fence := func([]*client) {
 		other, err := kgo.NewClient(kgo.SeedBrokers(fmt.Sprintf("127.0.0.1:%d", broker.openPort)), kgo.TransactionalID(broker.topic+"-t1-0-p"))
 		if err != nil {
@@ -65,7 +65,7 @@ func kafkaFenced(t *testing.T, broker *kafkaBroker) {
 // that.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	deliveries := []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"}
-	timeouts := []string{"--patience-milliseconds=60000", patient, patient} // AtMostOnce waits this long for lost messages
+	timeouts := []string{"deliveryTimeoutMilliseconds=60000", patient, patient} // AtMostOnce waits this long for lost messages
 	one := strike{
 		trial: 1, freeze: func([]*client) *os.Process { return broker.process.Process },
 		shows: func() bool { return unread(t, broker.port) > ackBytes },
@@ -75,7 +75,7 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 		},
 	}
 	for index, delivery := range deliveries {
-		one.loads = append(one.loads, broker.load(5000, "--delivery="+delivery, "--messages-per-second=1000", "--window=1000", timeouts[index]))
+		one.loads = append(one.loads, broker.load(5000, "delivery="+delivery, "messagesPerSecond=1000", "maxInFlight=1000", timeouts[index]))
 	}
 	for index, outcome := range one.land(t) {
 		trial, delivery := outcome.only(t), deliveries[index]
@@ -97,8 +97,8 @@ func kafkaAway(t *testing.T, broker *kafkaBroker, fault func()) {
 	var since time.Time
 	one := strike{
 		loads: []load{
-			broker.load(endless, "--delivery=AtLeastOnce", "--as-fast-as-possible", "--patience-milliseconds=2000"),
-			broker.load(endless, "--delivery=ExactlyOnce", "--as-fast-as-possible", patient),
+			broker.load(endless, "delivery=AtLeastOnce", "asFastAsPossible", "deliveryTimeoutMilliseconds=2000"),
+			broker.load(endless, "delivery=ExactlyOnce", "asFastAsPossible", patient),
 		},
 		trial: 1, freeze: clientItself,
 		harm: func(clients []*client) {

@@ -126,12 +126,12 @@ func (k *kafkaBroker) kill(t *testing.T) {
 
 // arguments of `broker` for it.
 func (k *kafkaBroker) arguments(tls string, more ...string) []string {
-	url := fmt.Sprintf("--url=kafka://127.0.0.1:%d", k.port)
-	arguments := []string{"broker", "--username-file=" + k.folder + "/username", "--password-file=" + k.folder + "/password",
-		"--tls=" + tls, "--key-file=" + k.folder + "/key", "--server-name=broker", "--warm-rounds=0"}
+	url := fmt.Sprintf("url=kafka://127.0.0.1:%d", k.port)
+	arguments := []string{"Broker", "usernameFile=" + k.folder + "/username", "passwordFile=" + k.folder + "/password",
+		"tls=" + tls, "keyFile=" + k.folder + "/key", "serverName=broker", "warmRounds=0"}
 	if tls != "None" {
-		url = fmt.Sprintf("--url=kafkas://127.0.0.1:%d", k.tlsPort)
-		arguments = append(arguments, "--ca-file="+k.folder+"/tls.crt")
+		url = fmt.Sprintf("url=kafkas://127.0.0.1:%d", k.tlsPort)
+		arguments = append(arguments, "caFile="+k.folder+"/tls.crt")
 	}
 	return append(append(arguments, url), more...)
 }

@@ -91,7 +91,7 @@ func (m *mosquitto) kill(t *testing.T) {
 func (m *mosquitto) load(messages int, more ...string) load {
 	return load{
 		func(times int) []string {
-			return m.arguments("None", append(more, limit, fmt.Sprintf("--messages=%d", messages*times))...)
+			return m.arguments("None", append(more, limit, fmt.Sprintf("messages=%d", messages*times))...)
 		},
 		func() bool { return received(m.port) > loadBytes },
 	}
@@ -109,12 +109,12 @@ func (m *mosquitto) struck(t *testing.T, of load, harm func()) outcome {
 
 // arguments of `broker` for it.
 func (m *mosquitto) arguments(tls string, more ...string) []string {
-	url := fmt.Sprintf("--url=mqtt://127.0.0.1:%d", m.port)
-	arguments := []string{"broker", "--username-file=" + m.folder + "/username", "--password-file=" + m.folder + "/password",
-		"--tls=" + tls, "--key-file=" + m.folder + "/key", "--warm-rounds=0"}
+	url := fmt.Sprintf("url=mqtt://127.0.0.1:%d", m.port)
+	arguments := []string{"Broker", "usernameFile=" + m.folder + "/username", "passwordFile=" + m.folder + "/password",
+		"tls=" + tls, "keyFile=" + m.folder + "/key", "warmRounds=0"}
 	if tls != "None" {
-		url = fmt.Sprintf("--url=mqtts://127.0.0.1:%d", m.tlsPort)
-		arguments = append(arguments, "--ca-file="+m.folder+"/tls.crt", "--server-name=broker")
+		url = fmt.Sprintf("url=mqtts://127.0.0.1:%d", m.tlsPort)
+		arguments = append(arguments, "caFile="+m.folder+"/tls.crt", "serverName=broker")
 	}
 	return append(append(arguments, url), more...)
 }

@@ -37,14 +37,14 @@ func TestPingsDoNotOverlapWithLoadsOfOtherClients(t *testing.T) {
 	record := filepath.Join(t.TempDir(), "pings")
 	replacePing(t, `echo "$(date +%s%N) $*" >> `+record+"\nexec $PING \"$@\"\n")
 	servers, flags := gated(t, 2)
-	common := append(flags, "--barrier=b", "--parts=2", "--trials=1-2", "--output=json")
+	common := append(flags, "barrier=b", "parts=2", "trials=1-2", "--output=json")
 	var outs [2]bytes.Buffer
 	var clients [2]*exec.Cmd
 	var logs [2]string
 	for part := range clients {
 		logs[part] = filepath.Join(t.TempDir(), "log")
 		clients[part] = process(t, &outs[part], append(servers[part].arguments(common...), "--termination-log="+logs[part],
-			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-size=%d", 60+part), fmt.Sprintf("--duration-seconds=%d", 2-part))...)
+			fmt.Sprintf("part=%d", part), fmt.Sprintf("ping.sizeBytes=%d", 60+part), fmt.Sprintf("durationSeconds=%d", 2-part))...)
 	}
 	var trials [2][]contract.Trial
 	for part, client := range clients {
@@ -83,7 +83,7 @@ func TestPingWithoutSummaryFailsOnlyItsTrial(t *testing.T) {
 	before := filepath.Join(t.TempDir(), "before")
 	echo := "case \"$*\" in *\"-c 1 \"*) exec $PING \"$@\";; esac\n" // before the first trial
 	replacePing(t, echo+"[ -e "+before+" ] && exec $PING \"$@\"\ntouch "+before+"\necho 'ping: connect: Network is unreachable' >&2\nexit 2\n")
-	code, trials, seal := sealed(t, startIperf3(t).arguments("--trials=1-2")...)
+	code, trials, seal := sealed(t, startIperf3(t).arguments("trials=1-2")...)
 	if code != 0 || seal.Failure != nil || len(trials) != 2 {
 		t.Fatalf("exit code %d, %+v, %+v", code, seal.Failure, trials)
 	}
@@ -101,7 +101,7 @@ func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 	server := exec.Command("iperf3", "--server", "--bind", "::1", "--port", fmt.Sprint(port), "--one-off")
 	begin(t, server, syscall.SIGKILL)
 	t.Cleanup(func() { _ = server.Process.Kill(); _ = server.Wait() })
-	_, trials, _ := sealed(t, "network", fmt.Sprintf("--server=[::1]:%d", port), "--duration-seconds=1", "--ping-count=2", "--ping-interval-milliseconds=10")
+	_, trials, _ := sealed(t, "Network", fmt.Sprintf("server=[::1]:%d", port), "durationSeconds=1", "ping.count=2", "ping.intervalMilliseconds=10")
 	if trial := trials[0]; trial.Failure != nil || trial.Network.Ping.Received != 2 || trial.Network.Upload.ReceivedBytes == 0 {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Network)
 	}
@@ -109,7 +109,7 @@ func TestIPv6IsMeasuredLikeIPv4(t *testing.T) {
 
 func TestClientReportsItsComputerAndLimit(t *testing.T) {
 	t.Parallel()
-	_, trials, _ := sealed(t, observed(t, "--streams=2")...)
+	_, trials, _ := sealed(t, observed(t, "streams=2")...)
 	client, server := trials[0].Client, trials[0].Server
 	if client.Computer == nil || client.Computer.Interface != "lo" || client.Computer.CongestionControl == "" || server.Computer.Interface != "lo" {
 		t.Errorf("client %+v, server %+v", client.Computer, server.Computer)

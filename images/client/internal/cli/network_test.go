@@ -71,7 +71,7 @@ func (s *iperf3) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
 // arguments of `network` for it: a second of load, and a few echo requests.
 func (s *iperf3) arguments(more ...string) []string {
-	return append([]string{"network", "--server=" + s.address(), "--duration-seconds=1", "--ping-count=3", "--ping-interval-milliseconds=10"}, more...)
+	return append([]string{"Network", "server=" + s.address(), "durationSeconds=1", "ping.count=3", "ping.intervalMilliseconds=10"}, more...)
 }
 
 // hasLoad says whether a load has begun: more has come than iperf3 agrees with.
@@ -84,7 +84,7 @@ func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
 			t.Run(protocol+" "+direction, func(t *testing.T) {
 				t.Parallel()
 				server := startIperf3(t)
-				code, trials, seal := sealed(t, server.arguments("--protocol="+protocol, "--direction="+direction, "--streams=2", "--kilobits-per-second=8000")...)
+				code, trials, seal := sealed(t, server.arguments("protocol="+protocol, "direction="+direction, "streams=2", "kilobitsPerSecond=8000")...)
 				if code != 0 || seal.Failure != nil || len(trials) != 1 || trials[0].Failure != nil {
 					t.Fatalf("exit code %d, %+v, %+v", code, seal.Failure, trials)
 				}
@@ -110,7 +110,7 @@ func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
 
 func TestMeasuresTheRateOfUDP(t *testing.T) {
 	for _, direction := range []string{"Upload", "Download"} {
-		_, trials, _ := sealed(t, startIperf3(t).arguments("--protocol=UDP", "--direction="+direction, "--streams=2", "--kilobits-per-second=8000")...)
+		_, trials, _ := sealed(t, startIperf3(t).arguments("protocol=UDP", "direction="+direction, "streams=2", "kilobitsPerSecond=8000")...)
 		flow := trials[0].Network.Upload
 		if direction == "Download" {
 			flow = trials[0].Network.Download
@@ -126,7 +126,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Bidirectional": "Client Server"} {
 		t.Run(direction, func(t *testing.T) {
 			t.Parallel()
-			_, trials, _ := sealed(t, observed(t, "--direction="+direction, "--streams=2", "--trace-milliseconds=20")...)
+			_, trials, _ := sealed(t, observed(t, "direction="+direction, "streams=2", "traceIntervalMilliseconds=20")...)
 			found := []string{}
 			for _, trace := range trials[0].Traces {
 				found = append(found, trace.Side)
@@ -143,7 +143,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 	}
 	t.Run("UDP", func(t *testing.T) {
 		t.Parallel()
-		_, trials, _ := sealed(t, observed(t, "--protocol=UDP", "--kilobits-per-second=1000", "--trace-milliseconds=20")...)
+		_, trials, _ := sealed(t, observed(t, "protocol=UDP", "kilobitsPerSecond=1000", "traceIntervalMilliseconds=20")...)
 		if len(trials[0].Traces) != 0 || trials[0].Network.Upload.TCP != nil {
 			t.Errorf("%+v", trials[0])
 		}
@@ -152,7 +152,7 @@ func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
 
 func TestAgentReportsServerSamples(t *testing.T) {
 	t.Parallel()
-	_, trials, _ := sealed(t, observed(t, "--direction=Download")...)
+	_, trials, _ := sealed(t, observed(t, "direction=Download")...)
 	trial := trials[0]
 	if sample := trial.Server; sample == nil || sample.RoundTripNanoseconds == nil || sample.ProcessCPUNanoseconds == nil || *sample.ProcessCPUNanoseconds == 0 {
 		t.Errorf("%+v", sample)
@@ -165,14 +165,14 @@ func TestAgentReportsServerSamples(t *testing.T) {
 // Every kernel allows reno to everybody.
 func TestRequestedCongestionControlIsUsed(t *testing.T) {
 	t.Parallel()
-	_, trials, _ := sealed(t, observed(t, "--congestion-control=reno")...)
+	_, trials, _ := sealed(t, observed(t, "congestionControl=reno")...)
 	if len(trials) == 0 || trials[0].Client.Computer == nil || trials[0].Server == nil || trials[0].Server.Computer == nil {
 		t.Fatalf("no trial tells of the computers of client and server: %+v", trials)
 	}
 	if client, server := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || server.CongestionControl != "reno" {
 		t.Errorf("%+v, %+v", client, server)
 	}
-	_, trials, _ = sealed(t, startIperf3(t).arguments("--congestion-control=nosuch", "--trials=1-2")...)
+	_, trials, _ = sealed(t, startIperf3(t).arguments("congestionControl=nosuch", "trials=1-2")...)
 	if len(trials) != 2 {
 		t.Fatalf("%+v", trials)
 	}
@@ -201,8 +201,8 @@ func meeting(t *testing.T) (starts [2][2]time.Time, met [2]time.Time) {
 	})
 	var clients [2]*client
 	for part := range clients {
-		clients[part] = launch(t, servers[part].arguments(append(flags, "--barrier=b", "--parts=2", "--trials=1-2",
-			fmt.Sprintf("--part=%d", part), fmt.Sprintf("--ping-count=%d", 1+100*part))...)...)
+		clients[part] = launch(t, servers[part].arguments(append(flags, "barrier=b", "parts=2", "trials=1-2",
+			fmt.Sprintf("part=%d", part), fmt.Sprintf("ping.count=%d", 1+100*part))...)...)
 	}
 	for part, client := range clients {
 		outcome := client.ended(t)
@@ -251,14 +251,14 @@ func TestMeasuresHowFarApartClientsBegin(t *testing.T) {
 func TestBusyServerIsRetriedThenFails(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
-	first := launch(t, server.arguments("--duration-seconds=600")...)
+	first := launch(t, server.arguments("durationSeconds=600")...)
 	eventually(t, "the load has begun", server.hasLoad)
-	_, trials, _ := sealed(t, server.arguments("--ready-milliseconds=0")...)
+	_, trials, _ := sealed(t, server.arguments("readyMilliseconds=0")...)
 	if failure := trials[0].Failure; trials[0].Outcome != contract.Failed || failure.Reason != "ServerBusy" {
 		t.Errorf("%+v", failure)
 	}
 	door, asked := forwarding(t, server)
-	waiting := launch(t, "network", "--server="+door, "--duration-seconds=1", "--ping-count=0", "--ready-milliseconds=60000")
+	waiting := launch(t, "Network", "server="+door, "durationSeconds=1", "ping.count=0", "readyMilliseconds=60000")
 	<-asked
 	<-asked // for the second time, so that it was refused once
 	tell(t, first.Cmd, syscall.SIGTERM)
@@ -273,7 +273,7 @@ func TestUnreachableHostHasAReason(t *testing.T) {
 		fmt.Sprintf("127.0.0.1:%d", porttest.Free(t)): "ConnectionRefused",
 		"no-such-host.invalid:5201":                   "ServerUnreachable",
 	} {
-		code, trials, seal := sealed(t, "network", "--server="+server, "--ping-count=0", "--ready-milliseconds=0", "--trials=4-5")
+		code, trials, seal := sealed(t, "Network", "server="+server, "ping.count=0", "readyMilliseconds=0", "trials=4-5")
 		if code != 0 || seal.Failure != nil || len(trials) != 2 || trials[1].Trial != 5 || trials[1].Failure.Reason != reason {
 			t.Errorf("%s: exit code %d, %+v, %+v", server, code, seal.Failure, trials)
 		}
@@ -285,7 +285,7 @@ func TestStrikeEndedServerFailsOnlyItsTrial(t *testing.T) {
 	server := startIperf3(t)
 	one := strike{
 		loads: []load{{func(times int) []string {
-			return server.arguments(fmt.Sprintf("--duration-seconds=%d", 2*times), "--trials=1-2")
+			return server.arguments(fmt.Sprintf("durationSeconds=%d", 2*times), "trials=1-2")
 		}, server.hasLoad}},
 		trial: 1, freeze: func([]*client) *os.Process { return server.process.Process },
 		shows: func() bool { return unread(t, server.port) > ackBytes },
@@ -304,7 +304,7 @@ func TestStrikeEndedServerFailsOnlyItsTrial(t *testing.T) {
 func TestBlockedUDP(t *testing.T) {
 	t.Parallel()
 	door, _ := forwarding(t, startIperf3(t))
-	_, trials, _ := sealed(t, "network", "--server="+door, "--protocol=UDP", "--kilobits-per-second=1000", "--duration-seconds=1", "--ping-count=0")
+	_, trials, _ := sealed(t, "Network", "server="+door, "protocol=UDP", "kilobitsPerSecond=1000", "durationSeconds=1", "ping.count=0")
 	if failure := trials[0].Failure; failure == nil || failure.Reason != "UDPBlocked" {
 		t.Errorf("%+v", failure)
 	}
@@ -341,7 +341,7 @@ func forwarding(t *testing.T, server *iperf3) (address string, asked <-chan stru
 func TestTerminationEndsIperf3Too(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
-	client := launch(t, server.arguments("--duration-seconds=600")...)
+	client := launch(t, server.arguments("durationSeconds=600")...)
 	eventually(t, "the load has begun", server.hasLoad)
 	terminates(t, client)
 	eventually(t, "iperf3 has ended", func() bool { return received(server.port) == 0 })
@@ -354,7 +354,7 @@ func TestForbiddenPingEndsTheSeriesWithAHint(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
-	code, trials, seal := sealed(t, "network", "--server=127.0.0.1:1")
+	code, trials, seal := sealed(t, "Network", "server=127.0.0.1:1")
 	if code == 0 || len(trials) != 0 || seal.Failure.Reason != "PingNotPermitted" || !strings.Contains(seal.Failure.Message, "net.ipv4.ping_group_range") {
 		t.Errorf("exit code %d, %+v", code, seal.Failure)
 	}
@@ -362,12 +362,12 @@ func TestForbiddenPingEndsTheSeriesWithAHint(t *testing.T) {
 
 func TestWrongNetworkArgumentsAreRefused(t *testing.T) {
 	for _, arguments := range [][]string{
-		{"--server=here"}, {"--server=h:1", "--protocol=SCTP"}, {"--server=h:1", "--direction=Sideways"}, {"--server=h:1", "--protocol=UDP"},
-		{"--server=h:1", "--protocol=UDP", "--kilobits-per-second=1", "--congestion-control=reno"},
-		{"--server=h:1", "--streams=0"}, {"--server=h:1", "--duration-seconds=0"}, {"--server=h:1", "--ping-count=-1"}, {"--server=h:1", "--trials=0-1"},
-		{"--server=h:1", "--parts=2"}, {"--server=h:1", "--part=1"},
+		{"server=here"}, {"server=h:1", "protocol=SCTP"}, {"server=h:1", "direction=Sideways"}, {"server=h:1", "protocol=UDP"},
+		{"server=h:1", "protocol=UDP", "kilobitsPerSecond=1", "congestionControl=reno"},
+		{"server=h:1", "streams=0"}, {"server=h:1", "durationSeconds=0"}, {"server=h:1", "ping.count=-1"}, {"server=h:1", "trials=0-1"},
+		{"server=h:1", "parts=2"}, {"server=h:1", "part=1"},
 	} {
-		code, trials, seal := sealed(t, append([]string{"network"}, arguments...)...)
+		code, trials, seal := sealed(t, append([]string{"Network"}, arguments...)...)
 		if code == 0 || len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" {
 			t.Errorf("%v: exit code %d, %+v", arguments, code, seal.Failure)
 		}

@@ -25,29 +25,22 @@ func order(trials []contract.Trial) string {
 	return strings.Join(words, " ")
 }
 
-// second is the --url of another server.
+// second is the URL of another server.
 func second(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	return serving(t, handle)[1]
 }
 
 func TestTrialsOfSeveralTargetsRunInRequestedOrder(t *testing.T) {
-	code, trials, seal := sealed(t, serving(t, nil, second(t, nil), "--case=3", "--case=7", "--warmup=1", "--trials=7:1,3:1-2,7:2")...)
+	code, trials, seal := sealed(t, serving(t, nil, second(t, nil), "case=3", "case=7", "warmupTrials=1", "trials=7:1,3:1-2,7:2")...)
 	if want := "w3:1 w7:1 7:1 3:1 3:2 7:2"; code != 0 || seal.Failure != nil || order(trials) != want {
 		t.Errorf("exit code %d, %s, want %s", code, order(trials), want)
 	}
 }
 
-func TestTargetsWithoutCasesAlternate(t *testing.T) {
-	_, trials, _ := sealed(t, serving(t, nil, second(t, nil), "--trials=1-2")...)
-	if want := "1:1 2:1 1:2 2:2"; order(trials) != want {
-		t.Errorf("%s, want %s", order(trials), want)
-	}
-}
-
 func TestFailedServerFailsOnlyItsOwnTrials(t *testing.T) {
 	broken := func(writer http.ResponseWriter, _ *http.Request) { writer.WriteHeader(http.StatusBadGateway) }
-	code, trials, _ := sealed(t, serving(t, nil, second(t, broken), "--trials=1-2")...)
+	code, trials, _ := sealed(t, serving(t, nil, second(t, broken), "trials=1-2")...)
 	if want := "1:1 2:1! 1:2 2:2!"; code != 0 || order(trials) != want {
 		t.Errorf("exit code %d, %s, want %s", code, order(trials), want)
 	}
@@ -60,7 +53,7 @@ func TestSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
 		}
 	}
 	digest := func(writer http.ResponseWriter, _ *http.Request) { fmt.Fprint(writer, strings.Repeat("0", 64)) }
-	code, _, seal := sealed(t, serving(t, digest, second(t, handle), "--case=3", "--case=7", "--verify-digest")...)
+	code, _, seal := sealed(t, serving(t, digest, second(t, handle), "case=3", "case=7", "verifyDigest")...)
 	if code != exitFailure || seal.Failure == nil || seal.Failure.Reason != "NoDigest" || seal.Failure.Case != 7 {
 		t.Errorf("exit code %d, %+v", code, seal.Failure)
 	}
@@ -69,8 +62,8 @@ func TestSealNamesTheCaseThatEndedTheProgram(t *testing.T) {
 func TestTargetOverItsDeadlineIsStoppedAndNamed(t *testing.T) {
 	t.Parallel()
 	hangs := func(_ http.ResponseWriter, request *http.Request) { <-request.Context().Done() }
-	more := []string{second(t, hangs), "--case=3", "--case=7", "--trials=3:1,7:1,3:2", "--deadline-seconds=3600", "--deadline-seconds=1"}
-	code, trials, seal := sealed(t, serving(t, nil, append(more, "--read-timeout-milliseconds=600000")...)...)
+	more := []string{second(t, hangs), "case=3", "case=7", "trials=3:1,7:1,3:2", "deadlineSeconds=3600", "deadlineSeconds=1"}
+	code, trials, seal := sealed(t, serving(t, nil, append(more, "readTimeoutMilliseconds=600000")...)...)
 	if want := "3:1 7:1!"; code != exitFailure || order(trials) != want || trials[1].Failure.Reason != contract.TimedOut {
 		t.Errorf("exit code %d, %s, want %s", code, order(trials), want)
 	}
@@ -80,18 +73,13 @@ func TestTargetOverItsDeadlineIsStoppedAndNamed(t *testing.T) {
 }
 
 func TestWrongTargetsAreReportedWithAHint(t *testing.T) {
+	one := `{"contract": 1, "kind": "Download", "sizeBytes": 1, "schedule": [{"case": 3, "trial": 1}], "targets": [{"case": %d, "url": "http://h"}, {"case": %d, "url": "http://h"}]}`
 	for wrong, says := range map[string]string{
-		"--case=3":                            "another number above 0",
-		"--case=3,3":                          "another number above 0",
-		"--case=3,0":                          "another number above 0",
-		"--trials=5:1":                        "no --case 5",
-		"--trials=1:0":                        "1-10",
-		"--ca-file=a --ca-file=b --ca-file=c": "once, or for each",
-		"--deadline-seconds=1,2,3":            "once, or for each",
-		"--agent=https://127.0.0.1:1 --agent-token-file=a --agent-token-file=b --agent-token-file=c": "once, or for each",
+		fmt.Sprintf(one, 3, 3): "targets[1].case is 3",
+		fmt.Sprintf(one, 4, 5): "schedule[0].case is 3",
 	} {
-		t.Run(wrong, func(t *testing.T) {
-			_, trials, seal := sealed(t, serving(t, nil, append(strings.Fields(wrong), second(t, nil))...)...)
+		t.Run(says, func(t *testing.T) {
+			_, trials, seal := sealed(t, "measure", "--plan="+wrong)
 			if len(trials) != 0 || seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !strings.Contains(seal.Failure.Message, says) {
 				t.Errorf("%+v", seal.Failure)
 			}
@@ -115,8 +103,8 @@ func TestTextNamesTargets(t *testing.T) {
 func TestTwoBrokersAreMeasuredInTurn(t *testing.T) {
 	t.Parallel()
 	one, other := startMosquitto(t, later), startMosquitto(t, later)
-	more := []string{fmt.Sprintf("--url=mqtt://127.0.0.1:%d", other.port), "--password-file=" + other.folder + "/password"}
-	more = append(more, "--messages=5", "--in-flight=1", "--case=3", "--case=7", "--trials=7:1,3:1,3:2,7:2")
+	more := []string{fmt.Sprintf("url=mqtt://127.0.0.1:%d", other.port), "passwordFile=" + other.folder + "/password"}
+	more = append(more, "messages=5", "inFlight=1", "case=3", "case=7", "trials=7:1,3:1,3:2,7:2")
 	code, trials, seal := sealed(t, one.arguments("None", more...)...)
 	if want := "7:1 3:1 3:2 7:2"; code != 0 || seal.Failure != nil || order(trials) != want {
 		t.Fatalf("exit code %d, %+v, %s, want %s", code, seal.Failure, order(trials), want)
@@ -130,7 +118,7 @@ func TestTwoBrokersAreMeasuredInTurn(t *testing.T) {
 
 func TestUnreachableBrokerIsNamed(t *testing.T) {
 	t.Parallel()
-	more := []string{"--url=mqtt://127.0.0.1:1", "--messages=5", "--in-flight=1", "--ready-milliseconds=300"}
+	more := []string{"url=mqtt://127.0.0.1:1", "messages=5", "inFlight=1", "readyMilliseconds=300"}
 	code, _, seal := sealed(t, startMosquitto(t, later).arguments("None", more...)...)
 	if code != exitFailure || seal.Failure == nil || seal.Failure.Reason != "BrokerUnreachable" || seal.Failure.Case != 2 {
 		t.Errorf("exit code %d, %+v", code, seal.Failure)
@@ -140,7 +128,7 @@ func TestUnreachableBrokerIsNamed(t *testing.T) {
 func TestTwoNetworksAreMeasuredInTurn(t *testing.T) {
 	t.Parallel()
 	one, other := startIperf3(t), startIperf3(t)
-	code, trials, seal := sealed(t, one.arguments("--server="+other.address(), "--ping-count=0", "--trials=2:1,1:1")...)
+	code, trials, seal := sealed(t, one.arguments("server="+other.address(), "ping.count=0", "trials=2:1,1:1")...)
 	if want := "2:1 1:1"; code != 0 || seal.Failure != nil || order(trials) != want {
 		t.Errorf("exit code %d, %+v, %s, want %s", code, seal.Failure, order(trials), want)
 	}

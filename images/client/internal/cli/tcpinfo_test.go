@@ -18,7 +18,7 @@ var recordBytes = map[string]float64{"None": 0, "TLSv1.2": 5 + 8 + 16, "TLSv1.3"
 // light exchanges messages of 100 bytes on the shortest way.
 func light(t *testing.T, broker *mosquitto, delivery, tls string, more ...string) *contract.Exchange {
 	t.Helper()
-	return measured(t, broker.arguments(tls, append(more, "--tuning=Light", "--delivery="+delivery, "--topic=wire/"+delivery+"/"+tls, "--size=100")...)...)[0].Exchange
+	return measured(t, broker.arguments(tls, append(more, "tuning=Light", "delivery="+delivery, "topic=wire/"+delivery+"/"+tls, "sizeBytes=100")...)...)[0].Exchange
 }
 
 // MQTT control packets of a message, both legs.
@@ -33,7 +33,7 @@ func TestBytesOfAMessage(t *testing.T) {
 			t.Parallel()
 			var plain float64
 			for _, tls := range []string{"None", "TLSv1.2", "TLSv1.3"} {
-				exchange := light(t, broker, delivery, tls, "--in-flight=1", fmt.Sprintf("--messages=%d", messages))
+				exchange := light(t, broker, delivery, tls, "inFlight=1", fmt.Sprintf("messages=%d", messages))
 				data := float64(exchange.LoadBytes-segmentHeaders*exchange.LoadPackets) / messages
 				if tls == "None" {
 					plain = data
@@ -49,7 +49,7 @@ func TestBytesOfAMessage(t *testing.T) {
 func TestConnectionTimeIsSeparate(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	load := []string{"--in-flight=1", "--messages=20"}
+	load := []string{"inFlight=1", "messages=20"}
 	plain, secured := light(t, broker, "AtMostOnce", "None", load...), light(t, broker, "AtMostOnce", "TLSv1.2", load...)
 	if plain.Connections != 2 || secured.SetupBytes-plain.SetupBytes < 2*1000 { // a certificate each
 		t.Errorf("%+v, %+v", plain, secured)
@@ -79,7 +79,7 @@ func TestMeasuresPacketsOfAMessage(t *testing.T) {
 	}
 }
 
-var slow = []string{"--messages=20", "--interval-milliseconds=100"}
+var slow = []string{"messages=20", "intervalMilliseconds=100"}
 
 func TestMeasuresPacketsOfConnecting(t *testing.T) {
 	broker := startMosquitto(t, later)
@@ -102,7 +102,7 @@ func TestMeasuresPacketsOfConnecting(t *testing.T) {
 func TestEachPairHasItsOwnShare(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	trial := measured(t, broker.arguments("None", "--pairs=3", "--messages=50", "--in-flight=1")...)[0]
+	trial := measured(t, broker.arguments("None", "pairs=3", "messages=50", "inFlight=1")...)[0]
 	shares := trial.PairShares
 	if !slices.Equal(shares.Received, []int64{50, 50, 50}) || slices.Max(shares.Nanoseconds) != trial.DurationNanoseconds || slices.Min(shares.Nanoseconds) <= 0 {
 		t.Errorf("%+v of %d ns", shares, trial.DurationNanoseconds)

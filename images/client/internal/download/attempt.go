@@ -171,7 +171,7 @@ func (f *file) acceptRange(header http.Header) error {
 }
 
 func (f *file) wrongLength(offered string, expected int64) error {
-	return fatal("WrongLength", fmt.Sprintf("%s: the server offers %s instead of %d: check --size", f.options.URL, offered, expected))
+	return fatal("WrongLength", fmt.Sprintf("%s: the server offers %s instead of %d: check the size", f.options.URL, offered, expected))
 }
 
 func (f *file) startOver() {

@@ -40,7 +40,7 @@ func whileConnecting(err error) error {
 func whileShakingHands(err error) error {
 	var certificate *tls.CertificateVerificationError
 	if errors.As(err, &certificate) {
-		return fatal("CertificateRefused", err.Error()+": check that --ca-file is the CA of this server, and --server-name a name in its certificate")
+		return fatal("CertificateRefused", err.Error()+": check that caFile is the CA of this server, and serverName a name in its certificate")
 	}
 	if cause := breaking(err); cause != "" {
 		return retry(cause, err)

@@ -19,10 +19,10 @@ const lookupTimeout = 30 * time.Second
 // Networks are the refused networks.
 type Networks []netip.Prefix
 
-// Parse parses networks, as in 127.0.0.0/8,::1/128. An empty list is valid.
-func Parse(list string) (Networks, error) {
+// Parse parses networks, as in 127.0.0.0/8 and ::1/128. An empty list is valid.
+func Parse(texts []string) (Networks, error) {
 	var found Networks
-	for text := range strings.FieldsFuncSeq(list, func(letter rune) bool { return letter == ',' }) {
+	for _, text := range texts {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
 			return nil, err
@@ -85,15 +85,15 @@ type Hosts struct {
 	names    []string
 }
 
-// ParseHosts parses networks and names, as in 10.0.0.0/8,broker.example.com,*.example.org. An empty list permits every host.
-func ParseHosts(list string) (Hosts, error) {
+// ParseHosts parses networks and names, as in 10.0.0.0/8, broker.example.com and *.example.org. An empty list permits every host.
+func ParseHosts(texts []string) (Hosts, error) {
 	var found Hosts
-	for text := range strings.FieldsFuncSeq(list, func(letter rune) bool { return letter == ',' }) {
+	for _, text := range texts {
 		if !strings.Contains(text, "/") {
 			found.names = append(found.names, strings.ToLower(text))
 			continue
 		}
-		networks, err := Parse(text)
+		networks, err := Parse([]string{text})
 		if err != nil {
 			return Hosts{}, err
 		}

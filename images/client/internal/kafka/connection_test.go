@@ -72,7 +72,7 @@ func TestBrokerSendsClientsToAllowedHostsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	allowed, err := egress.ParseHosts("192.0.2.0/24")
+	allowed, err := egress.ParseHosts([]string{"192.0.2.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func New(version, caFile, serverName string) (*tls.Config, error) {
 	}
 	number, known := versions[version]
 	if !known {
-		return nil, fmt.Errorf("--tls is %q: write None, TLSv1.2 or TLSv1.3", version)
+		return nil, fmt.Errorf("tls is %q: write None, TLSv1.2 or TLSv1.3", version)
 	}
 	config := &tls.Config{MinVersion: number, MaxVersion: number, ServerName: serverName}
 	if caFile == "" {
@@ -25,11 +25,11 @@ func New(version, caFile, serverName string) (*tls.Config, error) {
 	}
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
-		return nil, fmt.Errorf("--ca-file: %w", err)
+		return nil, fmt.Errorf("caFile: %w", err)
 	}
 	config.RootCAs = x509.NewCertPool()
 	if !config.RootCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("--ca-file %s holds no certificate in PEM form", caFile)
+		return nil, fmt.Errorf("caFile %s holds no certificate in PEM form", caFile)
 	}
 	return config, nil
 }

@@ -1,4 +1,4 @@
-"""What the command line asks for."""
+"""What the trial plan asks for."""
 
 from dataclasses import dataclass
 from pathlib import Path

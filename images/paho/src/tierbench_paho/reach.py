@@ -9,9 +9,9 @@ from .contract import FailureError
 Networks = tuple[IPv4Network | IPv6Network, ...]
 
 
-def parse(text: str) -> Networks:
-    """Networks, as in 127.0.0.0/8,::1/128; none of nothing."""
-    return tuple(ip_network(item) for item in text.split(",") if item)
+def parse(texts: Iterable[str]) -> Networks:
+    """Networks, as in 127.0.0.0/8 and ::1/128."""
+    return tuple(map(ip_network, texts))
 
 
 def resolve(host: str, refused: Networks) -> str:

@@ -12,8 +12,6 @@ from .pairs import make_pairs
 from .pool import Pool
 from .steady import Times
 
-ROUNDS: Final = 20  # at most, if the command line says nothing else
-
 _ROUND: Final = Load(None, 0.25)
 _GAIN: Final = 0.95  # of the best round's median: less is no gain
 _VAIN: Final = 3  # rounds without a gain, after which there is none to come

@@ -19,10 +19,12 @@ from tierbench.generate.chart import (
 )
 from tierbench.generate.conditions import conditions_reference
 from tierbench.generate.dashboards import dashboards
-from tierbench.generate.reference import dashboards_reference, kind_reference, values_reference
-from tierbench.generate.schemas import contract_schema, crd_yaml
+from tierbench.generate.go_types import plan_types
+from tierbench.generate.reference import dashboards_reference, kind_reference, plan_reference, values_reference
+from tierbench.generate.schemas import contract_schema, crd_yaml, plan_schema
 
 _CHART = "charts/tierbench"
+_PLAN = "images/client/internal/plan"
 _REFERENCE = "docs/reference"
 _COMMAND_LINE = "tierbench.cli.reference:command_line_reference"
 """By its name, because the command line imports the generator and not the other way round."""
@@ -43,6 +45,7 @@ def generated_files() -> dict[str, str]:
         f"{_REFERENCE}/command-line.md": resolve_name(_COMMAND_LINE)(),
         f"{_REFERENCE}/conditions.md": conditions_reference(),
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
+        f"{_REFERENCE}/trial-plan.md": plan_reference(),
         f"{_REFERENCE}/values.md": values_reference(),
         f"{_CHART}/templates/_checked.tpl": checked_template(),
         f"{_CHART}/templates/_rules.tpl": rules_template(),
@@ -51,6 +54,9 @@ def generated_files() -> dict[str, str]:
         f"{_CHART}/values.yaml": values_yaml(),
         f"{_CHART}/values.schema.json": values_schema_json(),
         "images/client/contract.schema.json": contract_schema(),
+        f"{_PLAN}/types.go": plan_types(),
+        f"{_PLAN}/plan.schema.json": plan_schema(),
+        "images/paho/src/tierbench_paho/plan.schema.json": plan_schema(),
     }
 
 

@@ -1,4 +1,4 @@
-"""The reference of the API, of the chart's values and of its dashboards, as Markdown."""
+"""The reference of the API, of trial plans, of the chart's values and of its dashboards, as Markdown."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,13 +6,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
-from tierbench.api.schema import Schema, element, object_schema, rules_with_paths
+from tierbench.api.schema import Schema, element, inline_references, object_schema, rules_with_paths
+from tierbench.api.trial_plan import PLANS
 from tierbench.generate.chart import values_schema
-from tierbench.generate.schemas import NOTICE
+from tierbench.generate.schemas import NOTICE, plan_definitions
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
 _RULE_HEADER: Final = ("At", "Answer", "CEL")
 _PANEL_HEADER: Final = ("Panel", "Question")
+_PLAN_HEAD: Final = """\
+A trial plan is a JSON document that says what a client measures. The operator writes it into the arguments of the
+client's container, where `kubectl describe` shows it. By hand, run
+`tierbench-client measure --plan "$(cat plan.json)"`. A client refuses unknown fields and values out of bounds
+([ADR 0078](../adr/0078-give-a-client-one-trial-plan.md))."""
 _RANGES: Final = (
     ("minimum", "maximum", ""),
     ("minLength", "maxLength", " characters"),
@@ -44,6 +50,21 @@ def kind_reference(model: type[Resource]) -> str:
         places.setdefault((rule["message"], rule["rule"]), []).append(f"`{place}`" if place else "the object")
     rules = [(", ".join(at), message, f"`{rule}`") for (message, rule), at in places.items()]
     parts += ["## Rules", "The API server refuses objects that break one of these rules.", table(_RULE_HEADER, rules)]
+    return "\n\n".join(parts) + "\n"
+
+
+def plan_reference() -> str:
+    """Returns the reference of trial plans: all fields of each kind."""
+    parts = [
+        f"<!-- {NOTICE.format(source='api/trial_plan.py')} -->",
+        "# Trial plan",
+        _PLAN_HEAD,
+    ]
+    definitions = plan_definitions()
+    for model in PLANS:
+        schema = inline_references(definitions[model.__name__], definitions)
+        title = schema["properties"]["kind"]["enum"][0]
+        parts.append(f"## {title}\n\n{schema['description']}\n\n{table(_FIELD_HEADER, list(_fields('', schema)))}")
     return "\n\n".join(parts) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""The schemas that others read: CustomResourceDefinitions, and the JSON Schema of what a client prints."""
+"""The schemas that others read: CustomResourceDefinitions, and the JSON Schemas of what a client reads and prints."""
 
 import json
 from collections.abc import Mapping
@@ -10,6 +10,7 @@ from pydantic.json_schema import models_json_schema
 from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine, TrialStartedLine
 from tierbench.api.model import GROUP, VERSION, Column, Model, Resource
 from tierbench.api.schema import Schema, each_child, object_schema, simplify
+from tierbench.api.trial_plan import PLANS
 
 WIDTH: Final = 120
 NOTICE: Final = "Generated from operator/src/tierbench/{source}: change that, then run `make generate`."
@@ -75,6 +76,24 @@ def contract_schema() -> str:
         "description": "A line that a tierbench client prints, or its termination message (Seal).",
         "oneOf": [{"$ref": f"#/$defs/{record}"} for record in _RECORDS],
         "$defs": dict(sorted(definitions.items())),
+    }
+    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+
+
+def plan_definitions() -> Schema:
+    """Returns the JSON Schemas of the trial plans and of their parts, by name."""
+    _, generated = models_json_schema([(model, "validation") for model in PLANS])
+    return {name: _closed(simplify(schema)) for name, schema in sorted(generated["$defs"].items())}
+
+
+def plan_schema() -> str:
+    """Returns the JSON Schema of a trial plan. It allows no additional fields."""
+    document = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:tierbench:trial-plan:{CONTRACT_VERSION}",
+        "description": "What a tierbench client does.",
+        "oneOf": [{"$ref": f"#/$defs/{model.__name__}"} for model in PLANS],
+        "$defs": plan_definitions(),
     }
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

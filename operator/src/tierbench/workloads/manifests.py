@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
+from tierbench.api.contract import CONTRACT_VERSION
 from tierbench.api.quantity import Resources
+from tierbench.api.trial_plan import AgentAccess, PlanFields, PlannedTrial
 from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import (
     AGENT_KEY,
@@ -54,6 +56,7 @@ CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 """The keys of a server's Secret that clients need to talk to its agent."""
 
 _CREDENTIALS: Final = "/agent"
+_TERMINATION_LOG: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
@@ -169,7 +172,7 @@ def client_job(
     instance: ClientInstance,
     targets: Sequence[Target],
     image: str,
-    arguments: Sequence[str],
+    plan: PlanFields,
     resources: Resources | None,
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
@@ -194,7 +197,7 @@ def client_job(
     container = {
         "name": CLIENT,
         **images.pulled(image),
-        "args": list(arguments),
+        "args": client_arguments(plan),
         "resources": measured_resources(resources),
         "securityContext": RESTRICTED,
         "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories)],
@@ -227,29 +230,44 @@ def client_job(
     }
 
 
-def series_options(instance: ClientInstance, warmup: int, targets: Sequence[Target]) -> dict[str, Any]:
-    """Returns the options of every engine: its targets, with one value per target, and the schedule of trials."""
+def series_fields(instance: ClientInstance, warmup: int) -> dict[str, Any]:
+    """Returns the fields of every plan: the schedule of trials."""
     return {
-        "case": [target.case.number for target in targets],
-        "deadline-seconds": [target.deadline_seconds for target in targets],
-        "trials": ",".join(f"{scheduled.case}:{scheduled.trial}" for scheduled in instance.schedule),
-        "warmup": warmup,
-        "agent": [agent_url(target.server) for target in targets],
-        **{f"{key}-file": credential_files(targets, key) for key in CLIENT_KEYS},
-        "output": "json",
-        "termination-log": "/dev/termination-log",
+        "contract": CONTRACT_VERSION,
+        "warmup_trials": warmup,
+        "schedule": tuple(PlannedTrial(case=each.case, trial=each.trial) for each in instance.schedule),
     }
 
 
-def credential_files(targets: Sequence[Target], key: str) -> list[str]:
-    """Returns the path of the credential with this key for each target."""
-    return [f"{CREDENTIALS}/{_folder(target.case)}/{key}" for target in targets]
+def target_fields(target: Target) -> dict[str, Any]:
+    """Returns the fields of every target: its case and its agent."""
+    token, pin = (credential_file(target, key) for key in CLIENT_KEYS)
+    return {
+        "case": target.case.number,
+        "deadline_seconds": target.deadline_seconds,
+        "agent": AgentAccess(url=agent_url(target.server), token_file=token, pin_file=pin),
+    }
 
 
-def flags(options: Mapping[str, Any]) -> list[str]:
-    """Returns options as flags. An option with a value per target is repeated."""
-    given = ((name, value if isinstance(value, list) else [value]) for name, value in options.items())
-    return [f"--{name}={value}" for name, values in given for value in values]
+def meeting_fields(instance: ClientInstance, parts: int) -> dict[str, Any]:
+    """Returns where the parts of a client meet. The name includes the attempt, so that no late pod comes to it."""
+    barrier = f"r{instance.run}-c{instance.block}-a{instance.attempt}"
+    return {"barrier": barrier, "part": instance.part.index, "parts": parts}
+
+
+def credential_file(target: Target, key: str) -> str:
+    """Returns the path of the credential with this key of a target."""
+    return f"{CREDENTIALS}/{_folder(target.case)}/{key}"
+
+
+def client_arguments(plan: PlanFields) -> list[str]:
+    """Returns the arguments of a client in a container."""
+    return ["measure", f"--plan={plan_document(plan)}", "--output=json", f"--termination-log={_TERMINATION_LOG}"]
+
+
+def plan_document(plan: PlanFields) -> str:
+    """Returns the fields of a plan that were set, as JSON without dollar signs: Kubernetes replaces $(NAME)."""
+    return plan.model_dump_json(by_alias=True, exclude_unset=True, exclude_none=True).replace("$", "\\u0024")
 
 
 def _folder(case: Case) -> str:

@@ -10,6 +10,7 @@ from tierbench.api.benchmark import BenchmarkSpec, ClientPlacement
 from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.api.model import IMAGE, OWN_IMAGE
 from tierbench.api.run_policy import Order, OrderType, trials_of_passes
+from tierbench.api.trial_plan import MAXIMUM_TARGETS
 
 
 @dataclass(frozen=True)
@@ -160,10 +161,10 @@ def plan_blocks(
 
     In each pass, the blocks of one server group follow each other, so that each server is deployed once. Every other
     pass, including those `before`, takes the server groups backwards (ABBA), so that a steady drift affects all servers
-    alike. The cases of a block are as many as one client can print the trials of.
+    alike. The cases of a block are as many as one client can take, and print the trials of.
     """
     by_pass = trials_of_passes(repetitions, passes)
-    most = max(MAXIMUM_TRIALS // (len(by_pass[0]) + warmup), 1)
+    most = max(min(MAXIMUM_TRIALS // (len(by_pass[0]) + warmup), MAXIMUM_TARGETS), 1)
     grouped = [(servers, _alike(servers, cases, most)) for servers in server_groups]
     if order.type is OrderType.RANDOM:
         random = Random(order.seed)  # noqa: S311 (an order, not a secret)

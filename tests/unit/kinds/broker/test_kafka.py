@@ -1,11 +1,10 @@
 """Kafka as a BrokerBenchmark deploys it: sized by its node, with its own account, and its factors its own alone."""
 
-from typing import Any
-
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.world import broker_benchmark
-from tests.unit.kinds.broker.test_workload import arguments, cases, jobs, secret_keys, workload
+from tests.unit.kinds.broker.test_workload import cases, jobs, secret_keys, workload
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.server import storage_size
@@ -140,33 +139,28 @@ def test_kafkas_factors_are_kafkas_alone() -> None:
     assert [len(levels) for levels in by_broker.values()] == [2, 8]
     assert not any("codec" in levels for levels in by_broker["mosquitto"])
     assert [case.number for case in cases(given)] == list(range(1, 11))
-    last = arguments(jobs(given, [case for case in cases(given) if case.levels["broker"] == "kafka"][-1])[0])
-    assert (last["codec"], last["partitions"], last["linger-milliseconds"], last["batch-bytes"]) == (
-        "Lz4",
-        "4",
-        "5",
-        "16384",
-    )
+    last = plan_of(jobs(given, [case for case in cases(given) if case.levels["broker"] == "kafka"][-1])[0])
+    settings = {"codec": "Lz4", "partitions": 4, "lingerMilliseconds": 5, "batchBytes": 16384}
+    assert last["kafka"] == {**settings, "allowedHosts": []}
 
 
 @pytest.mark.parametrize(("tls", "url"), [("None", "kafka://"), ("TLSv1.3", "kafkas://")])
 def test_a_client_knows_the_one_broker_by_its_name(tls: str, url: str) -> None:
     given = workload(brokers=[KAFKA], tls=[tls], access="PodIP")
-    words = arguments(jobs(given)[0])
-    assert words["url"] == f"{url}10.0.0.5:{9092 if tls == 'None' else 9093}"
+    given_plan = plan_of(jobs(given)[0])
+    assert given_plan["targets"][0]["url"] == f"{url}10.0.0.5:{9092 if tls == 'None' else 9093}"
     advertised = properties(server(given)[0])["advertised.listeners"]
-    assert f"://{words['server-name']}:" in advertised
+    assert f"://{given_plan['serverName']}:" in advertised
 
 
 def test_an_external_kafka_is_met_with_the_users_account() -> None:
     given = workload(brokers=[EXTERNAL], servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)
-    assert arguments(job)["url"] == "kafkas://kafka.example.com:9093"
-    assert "server-name" not in arguments(job)
-    assert arguments(job)["codec"] == "None"
+    plan = plan_of(job)
+    assert (plan["targets"][0]["url"], plan["serverName"]) == ("kafkas://kafka.example.com:9093", "")
+    assert plan["kafka"]["codec"] == "None"
     assert secret_keys(job)["site"] == {"username", "password", "ca.crt"}
 
 
-def test_engine_arguments_of_mqtt_name_nothing_of_kafka() -> None:
-    words: dict[str, Any] = arguments(jobs(workload(brokers=[MOSQUITTO]))[0])
-    assert not {"codec", "partitions", "linger-milliseconds", "batch-bytes", "server-name"} & set(words)
+def test_a_plan_for_mqtt_names_nothing_of_kafka() -> None:
+    assert "kafka" not in plan_of(jobs(workload(brokers=[MOSQUITTO]))[0])

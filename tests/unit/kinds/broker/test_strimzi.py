@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.strimzi_world import LISTENERS, strimzi_benchmark
 from tests.unit.domain.world import IMAGES, OWNER
-from tests.unit.kinds.broker.test_workload import arguments, cases, secret_keys
+from tests.unit.kinds.broker.test_workload import cases, secret_keys
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.kinds.broker.kafka import kafka_settings
 from tierbench.kinds.broker.strimzi import strimzi_names
@@ -153,8 +154,8 @@ def test_the_account_is_the_one_that_clients_have() -> None:
 @pytest.mark.parametrize(("tls", "url"), [("None", "kafka://kafka.default.svc:9092"), ("TLSv1.3", "kafkas://")])
 def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url: str) -> None:
     made = job(workload(tls=[tls]))
-    assert arguments(made)["url"].startswith(url)
-    assert "server-name" not in arguments(made)
+    assert plan_of(made)["targets"][0]["url"].startswith(url)
+    assert plan_of(made)["serverName"] == ""
     keys = {"bb-demo-r1-s1-uid-1": {"agent-token", "agent-pin", "payload-key", "username", "password"}}
     authority = {} if tls == "None" else {f"{NAMES.kafka}-cluster-ca-cert": {"ca.crt"}}
     assert secret_keys(made) == {**keys, **authority}

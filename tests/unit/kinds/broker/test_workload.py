@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.workload import BrokerWorkload, share
@@ -50,11 +51,6 @@ def jobs(given: BrokerWorkload, case: Case | None = None) -> list[Manifest]:
         for part in given.parts(case)
     ]
     return [given.client(instance, [Target(case, running, 60)]) for instance in instances]
-
-
-def arguments(job: Manifest) -> dict[str, str]:
-    words = job["spec"]["template"]["spec"]["containers"][0]["args"][1:]
-    return {name.removeprefix("--"): value for name, _, value in (word.partition("=") for word in words)}
 
 
 def secret_keys(job: Manifest) -> dict[str, set[str]]:
@@ -133,7 +129,7 @@ def test_clients_get_no_private_key() -> None:
     keys = {"agent-token", "agent-pin", "payload-key", "username", "password"}
     assert secret_keys(plain) == {"bb-demo-r1-s1-uid-1": keys}
     assert secret_keys(secured) == {"bb-demo-r1-s1-uid-1": {*keys, "ca.crt"}}
-    assert arguments(secured)["server-name"] == "server.tierbench.internal"
+    assert plan_of(secured)["serverName"] == "server.tierbench.internal"
 
 
 def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> None:
@@ -143,10 +139,10 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
         "bb-demo-r1-s1-uid-1": {"agent-token", "agent-pin", "payload-key"},
         "site": {"username", "password", "ca.crt"},
     }
-    assert arguments(job)["url"] == "mqtts://broker.example.com:8883"
-    assert "server-name" not in arguments(job)
-    assert arguments(job)["refused-networks"] == ",".join(given.policy.refused_networks)
-    assert "refused-networks" not in arguments(jobs(workload())[0])
+    assert plan_of(job)["targets"][0]["url"] == "mqtts://broker.example.com:8883"
+    assert plan_of(job)["serverName"] == ""
+    assert plan_of(job)["refusedNetworks"] == list(given.policy.refused_networks)
+    assert plan_of(jobs(workload())[0])["refusedNetworks"] == []
     assert [item["kind"] for item in given.server(instance_of(given))] == ["Service", "Pod"]
 
 
@@ -169,32 +165,31 @@ def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -
         for job in jobs(given, case):
             pod, path = job["spec"]["template"]["spec"], f"/messages/{config_map}"
             (container,) = pod["containers"]
-            assert {"content", "size"}.isdisjoint(arguments(job))
-            assert arguments(job)["content-folder"] == path
+            assert plan_of(job)["contentFolder"] == path
             assert {"name": "messages", "mountPath": path, "readOnly": True} in container["volumeMounts"]
             mounted = {"name": config_map, "optional": True, "defaultMode": 0o440}
             assert {"name": "messages", "configMap": mounted} in pod["volumes"]
 
 
 @pytest.mark.parametrize(
-    ("pacing", "flag", "value"),
+    ("pacing", "in_flight", "interval"),
     [
-        ({"type": "ClosedLoop", "inFlight": 3}, "in-flight", "3"),
-        ({"type": "AsFastAsPossible"}, "as-fast-as-possible", ""),
-        ({"type": "OpenLoop", "intervalMilliseconds": 300}, "interval-milliseconds", "300"),
-        ({"type": "OpenLoop", "messagesPerSecond": 500}, "messages-per-second", "500"),
+        ({"type": "ClosedLoop", "inFlight": 3}, 3, 0),
+        ({"type": "Acknowledged"}, 1, 0),
+        ({"type": "AsFastAsPossible"}, 0, 0),
+        ({"type": "OpenLoop", "intervalMilliseconds": 300}, 0, 300_000_000),
+        ({"type": "OpenLoop", "messagesPerSecond": 600}, 0, 1_666_667),
     ],
 )
-def test_the_pace_reaches_the_engine(pacing: dict[str, Any], flag: str, value: str) -> None:
-    flags = {"in-flight", "as-fast-as-possible", "interval-milliseconds", "messages-per-second"}
-    given = arguments(jobs(workload(pacing=pacing))[0])
-    assert {name: given[name] for name in flags & set(given)} == {flag: value}
+def test_the_pace_reaches_the_engine(pacing: dict[str, Any], in_flight: int, interval: int) -> None:
+    given = plan_of(jobs(workload(pacing=pacing))[0])["pacing"]
+    assert given == {"type": pacing["type"], "inFlight": in_flight, "intervalNanoseconds": interval}
 
 
 @pytest.mark.parametrize(("connections", "kept"), [("EachTrial", False), ("Kept", True)])
 def test_connections_are_kept_where_that_is_asked_for(connections: str, kept: bool) -> None:
     (job,) = jobs(workload(clients={"nodeClassNames": ["user"], "connections": connections}))
-    assert ("keep-connections" in arguments(job)) == kept
+    assert plan_of(job)["keepConnections"] == kept
 
 
 def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
@@ -215,14 +210,14 @@ def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
         (Role.ECHO, "jetson"),
         (Role.ECHO, "jetson"),
     ]
-    words = [arguments(job) for job in jobs(given)]
-    assert [(one["role"], one["first-pair"], one["pairs"]) for one in words] == [
-        ("Publisher", "0", "2"),
-        ("Publisher", "2", "1"),
-        ("Echo", "0", "2"),
-        ("Echo", "2", "1"),
+    plans = [plan_of(job) for job in jobs(given)]
+    assert [(one["role"], one["firstPair"], one["pairs"]) for one in plans] == [
+        ("Publisher", 0, 2),
+        ("Publisher", 2, 1),
+        ("Echo", 0, 2),
+        ("Echo", 2, 1),
     ]
-    assert {(one["barrier"], one["parts"]) for one in words} == {("r1-c1-a2", "4")}
+    assert {(one["barrier"], one["parts"]) for one in plans} == {("r1-c1-a2", 4)}
 
 
 def test_the_engine_is_the_one_asked_for() -> None:
@@ -264,7 +259,7 @@ LIGHT = {
 def test_one_case_that_is_not_light_makes_none_light(spec: dict[str, Any], tuning: str) -> None:
     """Levels differ by themselves alone, not by how the client was tuned for each."""
     given = workload(**{**LIGHT, **spec})
-    assert {arguments(jobs(given, case)[0])["tuning"] for case in cases(given)} == {tuning}
+    assert {plan_of(jobs(given, case)[0])["tuning"] for case in cases(given)} == {tuning}
 
 
 def test_addresses_of_ipv6_stand_in_brackets() -> None:
@@ -274,21 +269,20 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
     )
     case = cases(given)[0]
     instance = ClientInstance("job", 1, 1, 2, given.parts(case)[0], "u1", CLASS, (ScheduledTrial(1, 2),), 600)
-    words = arguments(given.client(instance, [Target(case, running, 60)]))
-    assert (words["url"], words["agent"]) == ("mqtt://[fd00::5]:1883", "https://[fd00:2::9]:8090")
+    (target,) = plan_of(given.client(instance, [Target(case, running, 60)]))["targets"]
+    assert (target["url"], target["agent"]["url"]) == ("mqtt://[fd00::5]:1883", "https://[fd00:2::9]:8090")
 
 
 def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
     clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"type": "None"}}
     given = [
-        arguments(job)
+        plan_of(job)
         for job in jobs(workload(clients=clients, pairs=[3], pacing={"type": "Acknowledged", "inFlight": 2}))
     ]
-    assert [(each["role"], each["parts"], each["unacknowledged"]) for each in given] == [("Alone", "2", "2")] * 2
-    assert all("in-flight" not in each for each in given)
+    assert [(each["role"], each["parts"], each["pacing"]["inFlight"]) for each in given] == [("Alone", 2, 2)] * 2
 
 
 @pytest.mark.parametrize(("in_flight", "tuning"), [(4, "Light"), (5, "Heavy")])
 def test_a_pace_of_acknowledgements_is_tuned_as_a_closed_loop(in_flight: int, tuning: str) -> None:
     job, *_ = jobs(workload(pairs=[2], pacing={"type": "Acknowledged", "inFlight": in_flight}))
-    assert (arguments(job)["role"], arguments(job)["tuning"]) == ("Both", tuning)
+    assert (plan_of(job)["role"], plan_of(job)["tuning"]) == ("Both", tuning)

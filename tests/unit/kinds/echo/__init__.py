@@ -2,18 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from tierbench.api.benchmark import BENCHMARK_COLUMNS, Benchmark
 from tierbench.api.contract import Outcome
 from tierbench.api.model import Kind
 from tierbench.api.record import ResultTrial
 from tierbench.api.result import BenchmarkResult
+from tierbench.api.trial_plan import PlanFields
 from tierbench.kinds.network.spec import NetworkSpec
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Measures, Metrics, Report
 from tierbench.metrics.results import Family, Samples, gauge
-from tierbench.workloads.manifests import flags, series_options
+from tierbench.workloads.manifests import client_arguments, series_fields
 from tierbench.workloads.plan import Factor, ServerPlacement
 from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
@@ -43,6 +44,10 @@ class EchoBenchmark(Benchmark):
     spec: EchoSpec
 
 
+class EchoPlan(PlanFields):
+    kind: Literal["Echo"]
+
+
 @dataclass(frozen=True)
 class EchoWorkload(NetworkWorkload):
     spec: EchoSpec
@@ -54,7 +59,8 @@ class EchoWorkload(NetworkWorkload):
         place = {LABEL_RUN: instance.run, LABEL_CASE: instance.block, LABEL_PASS: instance.pass_number}
         numbers = {**place, LABEL_ATTEMPT: instance.attempt, LABEL_PART: 0}
         metadata = self.owner.metadata(instance.name, {label: str(number) for label, number in numbers.items()})
-        container = {"args": ["echo", *flags(series_options(instance, self.spec.warmup_trials, targets))]}
+        plan = EchoPlan(kind="Echo", **series_fields(instance, self.spec.warmup_trials))
+        container = {"args": client_arguments(plan)}
         return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
 
 

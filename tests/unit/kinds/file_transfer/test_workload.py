@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
@@ -150,10 +151,10 @@ def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
     ],
 )
 def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) -> None:
-    arguments = job(workload(access=access, tls=[tls]))["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert f"--url={url}/1048576.bin" in arguments
-    assert {"--case=1", "--trials=1:2,1:3", "--deadline-seconds=60"} <= set(arguments)
-    assert ("--server-name=server.tierbench.internal" in arguments) == (tls != "None")
+    plan = plan_of(job(workload(access=access, tls=[tls])))
+    assert plan["targets"][0].items() >= {"url": f"{url}/1048576.bin", "case": 1, "deadlineSeconds": 60}.items()
+    assert plan["schedule"] == [{"case": 1, "trial": 2}, {"case": 1, "trial": 3}]
+    assert (plan["serverName"] == "server.tierbench.internal") == (tls != "None")
 
 
 @pytest.mark.parametrize(
@@ -161,21 +162,18 @@ def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) 
     [(["None"], False), (["TLSv1.3"], False), (["None", "TLSv1.3"], True), (["TLSv1.2", "None"], True)],
 )
 def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) -> None:
-    arguments = job(workload(tls=tls))["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert ("--copy" in arguments) == copies
+    assert plan_of(job(workload(tls=tls)))["copyContent"] == copies
 
 
-@pytest.mark.parametrize(("retry", "given"), [({}, False), ({"maxWaitMilliseconds": 10000}, True)])
-def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], given: bool) -> None:
-    arguments = job(workload(retry=retry))["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert ("--wait-maximum-milliseconds=10000" in arguments) == given
-    assert "--wait-milliseconds=1000" in arguments
+@pytest.mark.parametrize(("retry", "most"), [({}, 0), ({"maxWaitMilliseconds": 10000}, 10000)])
+def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], most: int) -> None:
+    plan = plan_of(job(workload(retry=retry)))
+    assert (plan["waitMilliseconds"], plan["maxWaitMilliseconds"]) == (1000, most)
 
 
 def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:
     made = workload(warmupTrials=1, timeouts={"trialSeconds": 70})
-    arguments = job(made)["spec"]["template"]["spec"]["containers"][0]["args"]
-    assert "--trial-seconds=70" in arguments
+    assert plan_of(job(made))["trialSeconds"] == 70
     assert made.deadline_seconds(2) > 3 * 70 + 120
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.plans import Plan, plan_in
 from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark, ClientPlacement
 from tierbench.api.node_class import NodeClassSpec
@@ -40,8 +41,8 @@ def job(workload: Workload) -> dict[str, Any]:
     return pod
 
 
-def arguments(workload: Workload) -> set[str]:
-    return set(job(workload)["containers"][0]["args"])
+def plan(workload: Workload) -> Plan:
+    return plan_in(job(workload)["containers"][0]["args"])
 
 
 @pytest.mark.parametrize("asked", [benchmark(), broker_benchmark(), network_benchmark()], ids=lambda one: one.KIND.kind)
@@ -53,9 +54,12 @@ def test_nothing_unless_asked_for(asked: Benchmark) -> None:
 def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
     up, down = preflight(make(preflight={"durationSeconds": 2, "ping": {"count": 7, "intervalMilliseconds": 20}}))
     assert isinstance(up, NetworkWorkload)
-    same = {"network", "--trials=9:1", "--warmup=0", "--duration-seconds=2", "--trace-milliseconds=0", "--parts=1"}
-    assert arguments(up) >= same | {"--direction=Upload", "--ping-count=7", "--ping-interval-milliseconds=20"}
-    assert arguments(down) >= same | {"--direction=Download", "--ping-count=0"}
+    same = {"kind": "Network", "warmupTrials": 0, "durationSeconds": 2, "traceIntervalMilliseconds": 0, "parts": 1}
+    for measured, direction in ((up, "Upload"), (down, "Download")):
+        assert plan(measured).items() >= {**same, "direction": direction}.items()
+        assert plan(measured)["schedule"] == [{"case": 9, "trial": 1}]
+    assert plan(up)["ping"].items() >= {"count": 7, "intervalMilliseconds": 20}.items()
+    assert plan(down)["ping"]["count"] == 0
     assert [workload.server_placements() for workload in (up, down)] == [
         (ServerPlacement("cloud", 0), ServerPlacement("jetson", 0))
     ] * 2
@@ -69,7 +73,7 @@ def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
 )
 def test_it_takes_the_way_of_the_service(access: str, address: str) -> None:
     for workload in preflight(benchmark(preflight={}, access=access)):
-        assert f"--server={address}" in arguments(workload)
+        assert plan(workload)["targets"][0]["server"] == address
 
 
 def test_it_is_given_time_for_load_ping_and_a_busy_server() -> None:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_of
 from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
-from tests.unit.kinds.broker.test_workload import arguments
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.plan import ScheduledTrial, plan
@@ -86,8 +86,8 @@ def test_ping_is_allowed_whatever_the_pods_group_and_only_where_it_runs() -> Non
     ],
 )
 def test_load_and_ping_go_where_someone_answers(access: str, address: str, ping: str) -> None:
-    given = arguments(job(access=access))
-    assert (given["server"], given["ping-host"]) == (address, ping)
+    (target,) = plan_of(job(access=access))["targets"]
+    assert (target["server"], target["pingHost"]) == (address, ping)
 
 
 def test_one_port_carries_tcp_and_udp() -> None:
@@ -100,20 +100,20 @@ def test_one_port_carries_tcp_and_udp() -> None:
 
 def test_the_levels_reach_the_engine() -> None:
     udp = {"kilobitsPerSecond": 20_000}
-    given = arguments(
+    given = plan_of(
         job(protocols=["UDP"], directions=["Bidirectional"], streams=[4], udp=udp, durationSeconds=7, warmupTrials=1)
     )
     expected = {
-        "protocol": "UDP", "direction": "Bidirectional", "streams": "4", "kilobits-per-second": "20000",
-        "duration-seconds": "7", "trials": "1:2,1:3", "warmup": "1", "ping-count": "10",
+        "protocol": "UDP", "direction": "Bidirectional", "streams": 4, "kilobitsPerSecond": 20000, "warmupTrials": 1,
+        "durationSeconds": 7, "schedule": [{"case": 1, "trial": 2}, {"case": 1, "trial": 3}],
     }  # fmt: skip
     assert {name: given[name] for name in expected} == expected
-    assert "kilobits-per-second" not in arguments(job())
+    assert given["ping"]["count"] == 10
 
 
 def test_ping_under_load_reaches_the_engine() -> None:
-    assert "ping-under-load" in arguments(job(ping={"underLoad": True}))
-    assert "ping-under-load" not in arguments(job())
+    assert plan_of(job(ping={"underLoad": True}))["ping"]["underLoad"] is True
+    assert plan_of(job())["ping"]["underLoad"] is False
     assert workload(ping={"underLoad": True}).spec.parameters["pingUnderLoad"] == "True"
     assert "pingUnderLoad" not in workload().spec.parameters
 
@@ -125,10 +125,10 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
     assert len(plan(given.spec, given.server_placements(), given.factors)) == 4
     parts = [(part.node_class, part.role) for part in given.parts(case)]
     assert parts == [(name, Role.SHARE) for name in ("jetson", "jetson", "user", "user")]
-    words = [arguments(one) for one in jobs(clients=clients)]
-    assert [one["server"] for one in words] == [f"10.0.0.5:{port}" for port in range(5201, 5205)]
-    assert [(one["part"], one["parts"]) for one in words] == [(str(part), "4") for part in range(4)]
-    assert {one["barrier"] for one in words} == {"r1-c1-a2"}
+    plans = [plan_of(one) for one in jobs(clients=clients)]
+    assert [one["targets"][0]["server"] for one in plans] == [f"10.0.0.5:{port}" for port in range(5201, 5205)]
+    assert [(one["part"], one["parts"]) for one in plans] == [(part, 4) for part in range(4)]
+    assert {one["barrier"] for one in plans} == {"r1-c1-a2"}
     containers = server(clients=clients)["Pod"][0]["spec"]["containers"]
     assert [one["command"][-1] for one in containers[:-1]] == ["5201", "5202", "5203", "5204"]
     gates = [one["command"][one["command"].index("--socket") + 1] for one in containers[:-1]]
@@ -139,11 +139,10 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
 @pytest.mark.parametrize("access", ["PodIP", "NodePort"])
 def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str) -> None:
     given = workload(servers=EXTERNAL)
-    words = arguments(job(servers=EXTERNAL, access=access))
-    assert words["server"] == "iperf.example.com:5201"
-    assert not {"agent", "agent-token-file", "agent-pin-file", "ping-host"} & set(words)
-    assert words["refused-networks"] == ",".join(given.policy.refused_networks)
-    assert "refused-networks" not in arguments(job(access=access))
+    external = plan_of(job(servers=EXTERNAL, access=access))
+    assert external["targets"] == [{"case": 1, "deadlineSeconds": 60, "server": "iperf.example.com:5201"}]
+    assert external["refusedNetworks"] == list(given.policy.refused_networks)
+    assert plan_of(job(access=access))["refusedNetworks"] == []
     assert [item["kind"] for item in given.server(instance_of(given))] == ["Service", "Pod"]
     (container,) = server(servers=EXTERNAL)["Pod"][0]["spec"]["containers"]
     assert container["name"] == "agent"
@@ -158,7 +157,7 @@ def test_an_external_server_is_measured_next_to_those_of_the_cluster() -> None:
         ("cloud", False),
         ("external", True),
     ]
-    assert arguments(job(servers={"nodeClassNames": ["cloud"], **EXTERNAL}))["server"] == "10.0.0.5:5201"
+    assert plan_of(job(servers={"nodeClassNames": ["cloud"], **EXTERNAL}))["targets"][0]["server"] == "10.0.0.5:5201"
 
 
 def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
@@ -166,8 +165,8 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     given = workload(**asked)
     cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.levels["congestionControl"] for case in cases] == ["bbr", "cubic"] * 2
-    assert arguments(job(**asked))["congestion-control"] == "bbr"
-    assert "congestion-control" not in arguments(job())
+    assert plan_of(job(**asked))["congestionControl"] == "bbr"
+    assert plan_of(job())["congestionControl"] == ""
     assert (
         "congestionControl" not in plan(workload().spec, workload().server_placements(), workload().factors)[0].levels
     )

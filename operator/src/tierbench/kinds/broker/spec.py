@@ -1,7 +1,6 @@
 """The spec of a BrokerBenchmark: how fast and reliably brokers on node classes deliver messages."""
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import Field, JsonValue
@@ -21,24 +20,9 @@ from tierbench.api.matrix import SERVER_NODES, matrix_rule, preflight_rule, refi
 from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
 from tierbench.api.run_policy import Timeouts
+from tierbench.api.trial_plan import Encryption, PacingType
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
-
-
-class Encryption(StrEnum):
-    """Encryption of the payload from publisher to subscriber. The broker sees only the ciphertext."""
-
-    NONE = "None"
-    AES128GCM = "AES128GCM"
-
-
-class PacingType(StrEnum):
-    """What a publisher waits for before it sends the next message."""
-
-    CLOSED_LOOP = "ClosedLoop"
-    ACKNOWLEDGED = "Acknowledged"
-    OPEN_LOOP = "OpenLoop"
-    AS_FAST_AS_POSSIBLE = "AsFastAsPossible"
 
 
 class Pacing(Model):

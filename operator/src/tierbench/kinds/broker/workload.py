@@ -4,18 +4,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tierbench.api.benchmark import Tls
+from tierbench.api.benchmark import Delivery, Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
+from tierbench.api.trial_plan import (
+    BrokerPlan,
+    BrokerTarget,
+    Encryption,
+    KafkaSettings,
+    PlannedLoad,
+    PlannedPacing,
+)
+from tierbench.api.trial_plan import Role as PlannedRole
 from tierbench.kinds.broker import strimzi
 from tierbench.kinds.broker.client_spec import Connections, EngineType, Payload
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
-from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing, PacingType
+from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.kinds.registry import probe
-from tierbench.workloads.manifests import client_job, credential_files, flags, series_options
+from tierbench.workloads.manifests import (
+    client_job,
+    credential_file,
+    meeting_fields,
+    series_fields,
+    target_fields,
+)
 from tierbench.workloads.plan import (
     EXTERNAL,
     STANDALONE,
@@ -57,8 +72,8 @@ _LIGHT_PER_SECOND: Final = 5000
 _LIGHT_IN_FLIGHT: Final = 4
 _LIGHT_BYTES: Final = 16 * 2**10
 _MESSAGES: Final = "/messages"
-_ALONE: Final = "Alone"
-_ROLES: Final = {Role.WHOLE: "Both", Role.SENDER: "Publisher", Role.ECHO: "Echo"}
+_NANOSECONDS: Final = 10**9
+_ROLES: Final = {Role.WHOLE: PlannedRole.BOTH, Role.SENDER: PlannedRole.PUBLISHER, Role.ECHO: PlannedRole.ECHO}
 
 
 @dataclass(frozen=True)
@@ -127,7 +142,7 @@ class BrokerWorkload:
             instance,
             targets,
             self.images.programs["paho"] if clients.engine is EngineType.PAHO else self.images.client,
-            arguments(context, endpoints, instance, targets),
+            trial_plan(context, endpoints, instance, targets),
             clients.resources,
             [endpoint.secrets for endpoint in endpoints],
             directories=[_own_messages(payload, case)] if payload.messages else [],
@@ -211,54 +226,50 @@ def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
     return index * few + min(index, more), few + (index < more)
 
 
-def arguments(
+def trial_plan(
     context: BrokerContext, endpoints: Sequence[Endpoint], instance: ClientInstance, targets: Sequence[Target]
-) -> list[str]:
-    """Returns the command line, which is the same for both engines."""
-    spec, protocol, case, endpoint = context.spec, context.broker.protocol, targets[0].case, endpoints[0]
-    tls = Tls(case.levels["tls"])
+) -> BrokerPlan:
+    """Returns the plan of one part, which is the same for both engines."""
+    spec, case, endpoint = context.spec, targets[0].case, endpoints[0]
     first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, instance.part.index % spec.clients.pods)
-    options: dict[str, Any] = {
-        "url": [f"{protocol.lower()}{'' if tls is Tls.NONE else 's'}://{each.address}" for each in endpoints],
-        "topic": [f"tierbench/{target.server.instance.name}/{target.case.number}" for target in targets],
-        "pairs": pairs,
-        "first-pair": first,
-        "role": _ALONE if spec.clients.alone else _ROLES[instance.part.role],
+    return BrokerPlan(
+        **series_fields(instance, spec.warmup_trials),
+        **meeting_fields(instance, len(parts(spec, case))),
+        kind="Broker",
+        targets=tuple(_target(context, each, target) for each, target in zip(endpoints, targets, strict=True)),
+        tls=Tls(case.levels["tls"]),
+        server_name=endpoint.server_name or "",
+        refused_networks=endpoint.refused,
+        pairs=pairs,
+        first_pair=first,
+        role=PlannedRole.ALONE if spec.clients.alone else _ROLES[instance.part.role],
         **_payload(spec.payload, case),
-        "delivery": case.levels["delivery"],
-        "compression": case.levels["compression"],
-        "encryption": case.levels["encryption"],
-        "key-file": credential_files(targets, "payload-key")[0],
-        **_pacing(spec.pacing),
-        **_load(spec.load),
-        "window": spec.max_in_flight,
-        "tuning": tuning(spec),
-        "patience-milliseconds": spec.timeouts.delivery_milliseconds,
-        "ready-milliseconds": spec.timeouts.first_message_seconds * 1000,
-        "tls": tls.value,
-        "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
-        "part": instance.part.index,
-        "parts": len(parts(spec, case)),
-        **series_options(instance, spec.warmup_trials, targets),
-    }
-    if protocol is Protocol.KAFKA:
-        options |= _kafka(case)
-    if endpoint.account:
-        options |= {f"{key}-file": credential_files(targets, key) for key in ACCOUNT}
-    if tls is not Tls.NONE:
-        options |= {"ca-file": credential_files(targets, "ca.crt")}
-    if endpoint.server_name is not None:
-        options |= {"server-name": endpoint.server_name}
-    if endpoint.refused:
-        options |= {"refused-networks": ",".join(endpoint.refused)}
-    if endpoint.allowed and protocol is Protocol.KAFKA:
-        options |= {"allowed-hosts": ",".join(endpoint.allowed)}
-    return [
-        "broker",
-        *flags(options),
-        *(["--as-fast-as-possible"] if spec.pacing.type is PacingType.AS_FAST_AS_POSSIBLE else []),
-        *(["--keep-connections"] if spec.clients.connections is Connections.KEPT else []),
-    ]
+        delivery=Delivery(case.levels["delivery"]),
+        compression=case.levels["compression"],
+        encryption=Encryption(case.levels["encryption"]),
+        key_file=credential_file(targets[0], "payload-key"),
+        pacing=_pacing(spec.pacing),
+        load=_load(spec.load),
+        max_in_flight=spec.max_in_flight,
+        tuning=tuning(spec),
+        delivery_timeout_milliseconds=spec.timeouts.delivery_milliseconds,
+        ready_milliseconds=spec.timeouts.first_message_seconds * 1000,
+        keep_connections=spec.clients.connections is Connections.KEPT,
+        **({"kafka": _kafka(case, endpoint)} if context.broker.protocol is Protocol.KAFKA else {}),
+    )
+
+
+def _target(context: BrokerContext, endpoint: Endpoint, target: Target) -> BrokerTarget:
+    secure = target.case.levels["tls"] != Tls.NONE
+    username, password = (credential_file(target, key) if endpoint.account else "" for key in ACCOUNT)
+    return BrokerTarget(
+        **target_fields(target),
+        url=f"{context.broker.protocol.lower()}{'s' if secure else ''}://{endpoint.address}",
+        topic=f"tierbench/{target.server.instance.name}/{target.case.number}",
+        username_file=username,
+        password_file=password,
+        ca_file=credential_file(target, "ca.crt") if secure else "",
+    )
 
 
 def payload_factors(payload: Payload) -> tuple[Factor, ...]:
@@ -270,8 +281,8 @@ def payload_factors(payload: Payload) -> tuple[Factor, ...]:
 
 def _payload(payload: Payload, case: Case) -> dict[str, Any]:
     if payload.messages:
-        return {"content-folder": _own_messages(payload, case).path}
-    return {"size": parse_size(case.levels[PAYLOAD_SIZE]), "content": case.levels[CONTENT]}
+        return {"content_folder": _own_messages(payload, case).path}
+    return {"size_bytes": parse_size(case.levels[PAYLOAD_SIZE]), "content": case.levels[CONTENT]}
 
 
 def _own_messages(payload: Payload, case: Case) -> ConfigMapDirectory:
@@ -282,26 +293,22 @@ def _own_messages(payload: Payload, case: Case) -> ConfigMapDirectory:
     return ConfigMapDirectory("messages", f"{_MESSAGES}/{name}", name)
 
 
-def _kafka(case: Case) -> dict[str, Any]:
-    return {
-        "codec": case.levels[CODEC],
-        "partitions": case.levels[PARTITIONS],
-        "linger-milliseconds": case.levels[LINGER],
-        "batch-bytes": parse_size(case.levels[BATCH_SIZE]),
-    }
+def _kafka(case: Case, endpoint: Endpoint) -> KafkaSettings:
+    return KafkaSettings.model_validate(
+        {
+            "codec": case.levels[CODEC],
+            "partitions": int(case.levels[PARTITIONS]),
+            "linger_milliseconds": int(case.levels[LINGER]),
+            "batch_bytes": parse_size(case.levels[BATCH_SIZE]),
+            "allowed_hosts": endpoint.allowed,
+        }
+    )
 
 
-def _pacing(pacing: Pacing) -> dict[str, int]:
-    given = {
-        "in-flight": pacing.window if pacing.type is PacingType.CLOSED_LOOP else None,
-        "unacknowledged": pacing.window if pacing.type is PacingType.ACKNOWLEDGED else None,
-        "interval-milliseconds": pacing.interval_milliseconds,
-        "messages-per-second": pacing.messages_per_second,
-    }
-    return {flag: value for flag, value in given.items() if value is not None}
+def _pacing(pacing: Pacing) -> PlannedPacing:
+    interval = 0 if pacing.rate is None else round(_NANOSECONDS / pacing.rate)
+    return PlannedPacing(type=pacing.type, in_flight=pacing.window or 0, interval_nanoseconds=interval)
 
 
-def _load(load: Load) -> dict[str, int]:
-    if load.messages_per_publisher is not None:
-        return {"messages": load.messages_per_publisher}
-    return {"duration-seconds": load.duration_seconds or 0}
+def _load(load: Load) -> PlannedLoad:
+    return PlannedLoad(messages=load.messages_per_publisher or 0, duration_seconds=load.duration_seconds or 0)

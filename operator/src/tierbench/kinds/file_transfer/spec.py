@@ -1,7 +1,6 @@
 """The spec of a FileTransferBenchmark: how fast node classes serve files."""
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
@@ -20,20 +19,13 @@ from tierbench.api.matrix import matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.quantity import MOST_SIZES, Size, distinct
+from tierbench.api.trial_plan import CacheState
 
 
 class FileServers(Servers):
     """The servers of nginx, and its images."""
 
     images: ImageNames = ()
-
-
-class CacheState(StrEnum):
-    """The content of the page cache of the server's node at the start of a trial."""
-
-    UNCHANGED = "Unchanged"
-    WARM = "Warm"
-    COLD = "Cold"
 
 
 class Retry(Model):

@@ -8,6 +8,7 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
+from tierbench.api.trial_plan import CacheState, DownloadPlan, DownloadTarget
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.file_transfer.storage import (
     DATA,
@@ -24,10 +25,10 @@ from tierbench.workloads.manifests import (
     CLIENT_KEYS,
     agent_container,
     client_job,
-    credential_files,
-    flags,
-    series_options,
+    credential_file,
+    series_fields,
     server_manifests,
+    target_fields,
 )
 from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
@@ -190,10 +191,10 @@ class FileTransfer:
         """Returns the Job that downloads one file, trial after trial."""
         keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
         credentials = [(secret_items(target.server.instance.attached, *keys),) for target in targets]
-        command = arguments(self.spec, instance, targets)
+        plan = trial_plan(self.spec, instance, targets)
         client = self.images.client
         return client_job(
-            self.owner, self.images, instance, targets, client, command, self.spec.clients.resources, credentials
+            self.owner, self.images, instance, targets, client, plan, self.spec.clients.resources, credentials
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -279,28 +280,34 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
     return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
 
 
-def arguments(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> list[str]:
-    """Returns the command line of the engine."""
-    levels = targets[0].case.levels
-    growing = spec.retry.max_wait_milliseconds
+def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> DownloadPlan:
+    """Returns the plan of the client."""
+    levels, retry = targets[0].case.levels, spec.retry
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
-    options = {
-        "url": [f"{server_url(spec, target.server, tls)}/{file_name(size)}" for target in targets],
-        "size": size,
-        "concurrency": levels["concurrency"],
-        "cache-state": levels["cacheState"],
-        "read-timeout-milliseconds": spec.retry.read_timeout_milliseconds,
-        "attempts": spec.retry.attempts,
-        "wait-milliseconds": spec.retry.wait_milliseconds,
-        **({} if growing is None else {"wait-maximum-milliseconds": growing}),
-        "trial-seconds": spec.timeouts.trial_seconds,
-        "tls": tls.value,
-        **series_options(instance, spec.warmup_trials, targets),
-    }
-    if tls is not Tls.NONE:
-        options |= {"ca-file": credential_files(targets, "ca.crt"), "server-name": SERVER_NAME}
-    switches = {"verify-digest": spec.verify_digest, "copy": _compares_tls(spec)}
-    return ["download", *flags(options), *(f"--{name}" for name, on in switches.items() if on)]
+    return DownloadPlan(
+        **series_fields(instance, spec.warmup_trials),
+        kind="Download",
+        targets=tuple(
+            DownloadTarget(
+                **target_fields(target),
+                url=f"{server_url(spec, target.server, tls)}/{file_name(size)}",
+                ca_file="" if tls is Tls.NONE else credential_file(target, "ca.crt"),
+            )
+            for target in targets
+        ),
+        size_bytes=size,
+        concurrency=int(levels["concurrency"]),
+        cache_state=CacheState(levels["cacheState"]),
+        read_timeout_milliseconds=retry.read_timeout_milliseconds,
+        attempts=retry.attempts,
+        wait_milliseconds=retry.wait_milliseconds,
+        max_wait_milliseconds=retry.max_wait_milliseconds or 0,
+        trial_seconds=spec.timeouts.trial_seconds,
+        tls=tls,
+        server_name="" if tls is Tls.NONE else SERVER_NAME,
+        verify_digest=spec.verify_digest,
+        copy_content=_compares_tls(spec),
+    )
 
 
 def _compares_tls(spec: FileTransferSpec) -> bool:

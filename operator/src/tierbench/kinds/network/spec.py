@@ -20,23 +20,9 @@ from tierbench.api.benchmark import (
 from tierbench.api.matrix import matrix_rule
 from tierbench.api.model import ClassNames, Kind, Model, Rule, factor, is_address, rules, text
 from tierbench.api.run_policy import Ping, Trim
+from tierbench.api.trial_plan import Direction, Protocol
 
 MAXIMUM_CLIENTS: Final = 16
-
-
-class Protocol(StrEnum):
-    """The protocol of the load."""
-
-    TCP = "TCP"
-    UDP = "UDP"
-
-
-class Direction(StrEnum):
-    """The direction of the load, as the client sees it."""
-
-    UPLOAD = "Upload"
-    DOWNLOAD = "Download"
-    BIDIRECTIONAL = "Bidirectional"
 
 
 class ClientMode(StrEnum):

@@ -10,15 +10,14 @@ from tierbench.api.measurements import NodeNetwork
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.api.run_policy import Ping, Preflight, Timeouts
+from tierbench.api.trial_plan import Direction, NetworkPlan, NetworkTarget, PlannedPing, Protocol
 from tierbench.kinds.network.spec import (
     CLIENT_MODE,
     ClientMode,
-    Direction,
     NetworkClients,
     NetworkPing,
     NetworkServers,
     NetworkSpec,
-    Protocol,
 )
 from tierbench.kinds.registry import Probe
 from tierbench.workloads.manifests import (
@@ -26,9 +25,10 @@ from tierbench.workloads.manifests import (
     agent_container,
     agent_manifests,
     client_job,
-    flags,
-    series_options,
+    meeting_fields,
+    series_fields,
     server_manifests,
+    target_fields,
 )
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
 from tierbench.workloads.pods import (
@@ -137,7 +137,7 @@ class NetworkWorkload:
             instance,
             targets,
             self.images.programs[IMAGE],
-            arguments(self.spec, self.policy, parts, instance, targets),
+            trial_plan(self.spec, self.policy, parts, instance, targets),
             self.spec.clients.resources,
             [(secret_items(target.server.instance.attached, *CLIENT_KEYS),) for target in targets],
             sysctls=(PING_SYSCTL,) if self.spec.ping.count else (),
@@ -206,47 +206,40 @@ def _iperf3(spec: NetworkSpec, images: Images, part: int) -> dict[str, Any]:
     }
 
 
-def arguments(
+def trial_plan(
     spec: NetworkSpec, policy: Policy, parts: int, instance: ClientInstance, targets: Sequence[Target]
-) -> list[str]:
-    """Returns the command line of the engine of one of `parts` parts."""
-    part, levels = instance.part.index, targets[0].case.levels
-    options: dict[str, Any] = {
-        **_ends(spec, part, targets),
-        "protocol": levels["protocol"],
-        "direction": levels["direction"],
-        "streams": levels["streams"],
-        "duration-seconds": spec.duration_seconds,
-        "ping-count": spec.ping.count,
-        "ping-interval-milliseconds": spec.ping.interval_milliseconds,
-        "ping-size": spec.ping.size,
-        "trace-milliseconds": spec.trace_interval_milliseconds,
-        "barrier": f"r{instance.run}-c{instance.block}-a{instance.attempt}",
-        "part": part,
-        "parts": parts,
-        **series_options(instance, spec.warmup_trials, targets),
-    }
-    if targets[0].case.server.external:  # such a server has no agent
-        options = {name: value for name, value in options.items() if not name.startswith("agent")}
-        options["refused-networks"] = ",".join(policy.refused_networks)
-    if spec.udp is not None:
-        options["kilobits-per-second"] = spec.udp.kilobits_per_second
-    if spec.ping.under_load:
-        options["ping-under-load"] = True
-    if CONGESTION_CONTROL in levels:
-        options["congestion-control"] = levels[CONGESTION_CONTROL]
-    return ["network", *flags(options)]
+) -> NetworkPlan:
+    """Returns the plan of one of `parts` parts."""
+    levels = targets[0].case.levels
+    return NetworkPlan(
+        **series_fields(instance, spec.warmup_trials),
+        **meeting_fields(instance, parts),
+        kind="Network",
+        targets=tuple(_target(spec, instance.part.index, target) for target in targets),
+        refused_networks=policy.refused_networks if targets[0].case.server.external else (),
+        protocol=Protocol(levels["protocol"]),
+        direction=Direction(levels["direction"]),
+        streams=int(levels["streams"]),
+        congestion_control=levels.get(CONGESTION_CONTROL, ""),
+        duration_seconds=spec.duration_seconds,
+        kilobits_per_second=0 if spec.udp is None else spec.udp.kilobits_per_second,
+        ping=PlannedPing(
+            count=spec.ping.count,
+            interval_milliseconds=spec.ping.interval_milliseconds,
+            size_bytes=spec.ping.size,
+            under_load=spec.ping.under_load,
+        ),
+        trace_interval_milliseconds=spec.trace_interval_milliseconds,
+    )
 
 
-def _ends(spec: NetworkSpec, part: int, targets: Sequence[Target]) -> dict[str, list[str]]:
-    """Returns the host of iperf3, and that of ping if it differs."""
-    external = spec.servers.external
-    if external is not None and targets[0].case.server.external:
-        return {"server": [external.address]}
-    return {
-        "server": [address(spec.access, target.server, port_name(part), port(part)) for target in targets],
-        "ping-host": [_ping_host(spec.access, target.server) for target in targets],
-    }
+def _target(spec: NetworkSpec, part: int, target: Target) -> NetworkTarget:
+    """Returns the iperf3 server of a part, and the host of ping if it differs. An external server has no agent."""
+    fields, external = target_fields(target), spec.servers.external
+    if external is not None and target.case.server.external:
+        return NetworkTarget(**{**fields, "agent": None}, server=external.address)
+    server = address(spec.access, target.server, port_name(part), port(part))
+    return NetworkTarget(**fields, server=server, ping_host=_ping_host(spec.access, target.server))
 
 
 def _ping_host(access: Access, server: RunningServer) -> str:
