@@ -20,6 +20,8 @@ from tierbench.workloads.workload import (
     LABEL_ATTEMPT,
     LABEL_CASE,
     LABEL_PART,
+    LABEL_PART_ROLE,
+    LABEL_PARTS,
     LABEL_PASS,
     LABEL_RUN,
     ClientInstance,
@@ -57,11 +59,13 @@ class EchoWorkload(NetworkWorkload):
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         place = {LABEL_RUN: instance.run, LABEL_CASE: instance.block, LABEL_PASS: instance.pass_number}
-        numbers = {**place, LABEL_ATTEMPT: instance.attempt, LABEL_PART: 0}
-        metadata = self.owner.metadata(instance.name, {label: str(number) for label, number in numbers.items()})
+        part = {LABEL_PART: 0, LABEL_PARTS: 1, LABEL_PART_ROLE: instance.part.role}
+        labels = {**place, LABEL_ATTEMPT: instance.attempt, **part}
+        metadata = self.owner.metadata(instance.name, {label: str(value) for label, value in labels.items()})
         plan = EchoPlan(kind="Echo", **series_fields(instance, self.spec.warmup_trials))
         container = {"args": client_arguments(plan)}
-        return {"kind": "Job", "metadata": metadata, "spec": {"template": {"spec": {"containers": [container]}}}}
+        template = {"metadata": {"labels": metadata["labels"]}, "spec": {"containers": [container]}}
+        return {"kind": "Job", "metadata": metadata, "spec": {"template": template}}
 
 
 ECHO_TIME: Final[Family] = gauge("tierbench_echo_seconds", "Time of an echo.")
