@@ -4,12 +4,11 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn
+from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn, measuring
 from benchmarks.peers.nginx import serving
 from tierbench.api.benchmark import Tls
 from tierbench.api.contract import CONTRACT_VERSION
 from tierbench.api.trial_plan import DownloadPlan, DownloadTarget, PlannedTrial
-from tierbench.workloads.manifests import plan_document
 
 GIB = 2**30
 RUNS = 21
@@ -45,7 +44,7 @@ def _against_curl(
         tls=tls,
         copy_content=copies,
     )
-    ours: Command = [client, "measure", f"--plan={plan_document(plan)}", "--output=json"]
+    ours: Command = measuring(client, plan)
     peer: Command = [*f"curl --silent --show-error --fail --output /dev/null {url} --cacert".split(), certificate]
     pairs = in_turn(ours, peer, RUNS)
     for usage, _ in pairs:

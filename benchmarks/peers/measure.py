@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
+from tierbench.api.trial_plan import PlanFields
+from tierbench.workloads.manifests import plan_document
+
 ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "bench"
 RUNS = 7
@@ -43,6 +46,11 @@ class Comparison:
     def kept(self) -> bool:
         """Returns whether the ratio is within its limits."""
         return (self.low is None or self.ratio >= self.low) and (self.high is None or self.ratio <= self.high)
+
+
+def measuring(client: Path, plan: PlanFields) -> Command:
+    """Returns the command that measures a plan."""
+    return [client, "measure", f"--plan={plan_document(plan)}", "--output=json"]
 
 
 def as_server(command: Command) -> Command:

@@ -8,12 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.measure import ROOT, Command, Comparison, Usage, as_client, compare, compare_tails, in_turn
+from benchmarks.peers.measure import (
+    ROOT,
+    Command,
+    Comparison,
+    Usage,
+    as_client,
+    compare,
+    compare_tails,
+    in_turn,
+    measuring,
+)
 from benchmarks.peers.mqtt_broker import broker
 from tierbench.api.contract import CONTRACT_VERSION, Histogram
 from tierbench.api.trial_plan import BrokerPlan
 from tierbench.stats.distributions import bucket_quantile
-from tierbench.workloads.manifests import plan_document
 
 PEER = "libmosquitto"
 SIZE, WINDOW = 1024, 512
@@ -102,7 +111,7 @@ def exchange(client: Path, url: str, messages: int, rate: int, **fields: Any) ->
             **fields,
         }
     )
-    return [client, "measure", f"--plan={plan_document(plan)}", "--output=json"]
+    return measuring(client, plan)
 
 
 def _theirs(peer: Path, port: int, qos: int, messages: int, rate: int) -> Command:

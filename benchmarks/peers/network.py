@@ -10,8 +10,10 @@ from socket import create_connection
 from statistics import median
 from typing import Any
 
-from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn, limit
+from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_turn, limit, measuring
 from tests.ports import free_ports
+from tierbench.api.contract import CONTRACT_VERSION
+from tierbench.api.trial_plan import NetworkPlan, NetworkTarget, PlannedPing, PlannedTrial
 
 SECONDS = 3
 TRACE_MILLISECONDS = 100
@@ -60,8 +62,16 @@ def _wait_for(port: int) -> None:
 
 
 def _ours(client: Path, port: int, milliseconds: int) -> Command:
-    load = f"--duration-seconds={SECONDS} --trace-milliseconds={milliseconds} --ping-count=0 --output=json"
-    return [client, *f"network --server=127.0.0.1:{port} {load}".split()]
+    plan = NetworkPlan(
+        contract=CONTRACT_VERSION,
+        kind="Network",
+        schedule=(PlannedTrial(trial=1),),
+        targets=(NetworkTarget(server=f"127.0.0.1:{port}"),),
+        duration_seconds=SECONDS,
+        ping=PlannedPing(count=0),
+        trace_interval_milliseconds=milliseconds,
+    )
+    return measuring(client, plan)
 
 
 def _trial(usage: Usage) -> dict[str, Any]:
