@@ -79,6 +79,22 @@ func pingsOfSize(t *testing.T, record string, size int) []time.Time {
 	return found
 }
 
+func TestSimultaneousClientsPingUnderTheirLoads(t *testing.T) {
+	t.Parallel()
+	servers, flags := gated(t, 2)
+	var clients [2]*client
+	for part := range clients {
+		clients[part] = launch(t, servers[part].arguments(append(flags, "barrier=b", "parts=2", fmt.Sprintf("part=%d", part),
+			"direction=Bidirectional", "durationSeconds=6", "ping.underLoad=true")...)...)
+	}
+	for part, client := range clients {
+		trial := client.ended(t).trials[0]
+		if found := trial.Network.PingUnderLoad; trial.Failure != nil || found == nil || found.Received != 3 || trial.Distributions.PingUnderLoad.Count != 3 {
+			t.Errorf("part %d: %+v, %+v", part, trial.Failure, found)
+		}
+	}
+}
+
 func TestPingWithoutSummaryFailsOnlyItsTrial(t *testing.T) {
 	before := filepath.Join(t.TempDir(), "before")
 	echo := "case \"$*\" in *\"-c 1 \"*) exec $PING \"$@\";; esac\n" // before the first trial
