@@ -37,7 +37,7 @@ class Hardware(Machine):
     @property
     @abstractmethod
     def ends(self) -> list[tuple[Machine, str]]:
-        """The machines and interfaces where the node's link is shaped, one for each direction."""
+        """The machines and interfaces where the node's link is shaped: from the node, and to it."""
 
     @property
     def shaped(self) -> Link | None:

@@ -31,9 +31,9 @@ def start(node: Namespaces, port: Port, link: Link) -> None:
     switch, daemon, far = port.switch, _daemon(port), f"far{port.index}"
     if switch.daemon(daemon):
         switch.signal(daemon, signal.SIGKILL)
-    path = json.dumps(directions(link))
+    up, down = (json.dumps(path(one)) for one in link.directions)
     ends = ["--first", far, "--second", port.name]
-    switch.start(daemon, str(binaries.client()), "link", *ends, "--up", path, "--down", path, "--seed", str(port.index))
+    switch.start(daemon, str(binaries.client()), "link", *ends, "--up", up, "--down", down, "--seed", str(port.index))
     wait(lambda: _exists(switch, port.name), f"the link of {node.name} (see {switch.log(daemon)})", 60)
     switch.network("ip", "link", "set", far, "netns", str(node.pid), "name", "eth0", "address", port.station)
     port.connect()
@@ -44,11 +44,11 @@ def runs(port: Port) -> bool:
     return port.switch.daemon(_daemon(port)) is not None
 
 
-def directions(link: Link) -> dict[str, float]:
-    """Returns what the pump does with packets in each direction."""
-    path = {"delayNanoseconds": round(link.seconds * 1e9), "jitterNanoseconds": round(link.jitter_seconds * 1e9)}
+def path(link: Link) -> dict[str, float]:
+    """Returns what the pump does with packets in one direction."""
+    late = {"delayNanoseconds": round(link.seconds * 1e9), "jitterNanoseconds": round(link.jitter_seconds * 1e9)}
     rate = {"bitsPerSecond": int(link.bits_per_second), "queueBytes": int(link.bits_per_second * QUEUE_SECONDS / 8)}
-    return {**path, "loss": link.share, **(rate if link.rate else {})}
+    return {**late, "loss": link.share, **(rate if link.rate else {})}
 
 
 def _daemon(port: Port) -> str:

@@ -90,16 +90,16 @@ def connect_node(node: "Hardware", nodes: int) -> None:
 
 def shape(node: "Hardware", link: Link | None) -> None:
     """Sets the link's rate, delay and loss in each direction. None removes them."""
-    for machine, device in node.ends:
+    for number, (machine, device) in enumerate(node.ends):
         if link:
-            machine.network("tc", "qdisc", "replace", "dev", device, "root", *discipline(link))
+            machine.network("tc", "qdisc", "replace", "dev", device, "root", *discipline(link.directions[number]))
         else:
             machine.network("tc", "qdisc", "delete", "dev", device, "root")
 
 
 def discipline(link: Link) -> list[str]:
     """Returns tc's discipline: a token bucket, or netem for delay and loss."""
-    if link.rate and not link.emulated:
+    if link.rate and link.delay is None and link.loss is None:
         return ["tbf", "rate", link.rate, "burst", "256kb", "latency", f"{QUEUE_SECONDS * 1000:.0f}ms"]
     # the packets in flight, and a queue as in the token bucket
     packets = math.ceil(link.bits_per_second * (link.seconds + QUEUE_SECONDS) / (8 * 1514))

@@ -3,7 +3,7 @@
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from images.architectures import KNOWN, Architecture, host
@@ -36,20 +36,26 @@ class Stall:
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link, equal in both directions, in tc's notation: 100mbit, 20ms, 0.1%.
+    """A node's link in tc's notation: 100mbit, 20ms, 0.1%. None means no limit, delay or loss.
 
-    None means no limit, delay or loss.
+    `down` is the direction to the node, if it differs.
     """
 
     rate: str | None = None
     delay: str | None = None
     jitter: str | None = None
     loss: str | None = None
+    down: "Link | None" = None
+
+    @property
+    def directions(self) -> "tuple[Link, Link]":
+        """The link from the node, and to it."""
+        return self, self.down or self
 
     @property
     def emulated(self) -> bool:
-        """Whether packets are late or lost."""
-        return self.delay is not None or self.loss is not None
+        """Whether packets are late or lost in one of the directions."""
+        return any(one.delay is not None or one.loss is not None for one in self.directions)
 
     @property
     def bits_per_second(self) -> float:
@@ -225,13 +231,19 @@ def _link(value: object, where: str) -> Link | None:
         return None
     if not isinstance(value, dict):
         return Link(_rate(value, where))
+    up, down = {name: text for name, text in value.items() if name != "down"}, value.get("down")
+    link = _direction(up, where)
+    return link if down is None else replace(link, down=_direction(down, f"{where}.down"))
+
+
+def _direction(table: object, where: str) -> Link:
     parts = {"rate": _rate, "delay": _delay, "jitter": _delay, "loss": _loss}
-    unknown = set(value) - set(parts)
-    if unknown or not value:
+    if not isinstance(table, dict) or not table or set(table) - set(parts):
         raise ClusterError(f'{where}: write some of {", ".join(parts)}, such as {{ rate = "100mbit", delay = "20ms" }}')
-    if "jitter" in value and "delay" not in value:
+    if "jitter" in table and "delay" not in table:
         raise ClusterError(f'{where}.jitter: write the delay too, such as delay = "20ms"')
-    link = Link(**{name: parts[name](text, f"{where}.{name}") for name, text in value.items()})
+    found = {name: parts[name](text, f"{where}.{name}") for name, text in table.items()}
+    link = Link(found.get("rate"), found.get("delay"), found.get("jitter"), found.get("loss"))
     if link.jitter_seconds > link.seconds:
         raise ClusterError(f'{where}.jitter = "{link.jitter}": write at most the delay, {link.delay}')
     return link

@@ -1,6 +1,6 @@
 """The arguments of tc, and of the packet pump, for the link of a node."""
 
-from tests.cluster.links import directions
+from tests.cluster.links import path
 from tests.cluster.network import discipline
 from tests.cluster.profiles import Link
 
@@ -22,11 +22,11 @@ def test_queue_of_the_emulated_link_has_room_for_all_delayed_packets() -> None:
 
 
 def test_pump_has_the_queue_of_the_token_bucket() -> None:
-    assert directions(Link("12mbit", "23.2ms", "2ms", "0.1%")) == {
+    assert path(Link("12mbit", "23.2ms", "2ms", "0.1%")) == {
         "bitsPerSecond": 12_000_000,
         "queueBytes": 75_000,  # 50 ms
         "delayNanoseconds": 23_200_000,
         "jitterNanoseconds": 2_000_000,
         "loss": 0.001,
     }
-    assert directions(Link(loss="1%")) == {"delayNanoseconds": 0, "jitterNanoseconds": 0, "loss": 0.01}
+    assert path(Link(loss="1%")) == {"delayNanoseconds": 0, "jitterNanoseconds": 0, "loss": 0.01}

@@ -57,6 +57,15 @@ def test_link_may_have_delay_and_loss() -> None:
     assert profiles.parse(text, "f")[0].link == Link("100mbit", "20ms", "2ms", "0.1%")
 
 
+def test_link_may_differ_in_the_other_direction() -> None:
+    text = '[[node]]\nname = "a"\nlink = { rate = "12mbit", delay = "20ms", down = { rate = "43mbit" } }'
+    link = profiles.parse(text, "f")[0].link
+    assert link == Link("12mbit", "20ms", down=Link("43mbit"))
+    assert link.emulated
+    assert [one.rate for one in link.directions] == ["12mbit", "43mbit"]
+    assert [one.rate for one in Link("5mbit").directions] == ["5mbit", "5mbit"]
+
+
 def test_omitted_key_means_no_limit() -> None:
     assert profiles.parse('[[node]]\nname = "a"', "f") == [Node(name="a")]
 
@@ -89,6 +98,11 @@ def test_omitted_key_means_no_limit() -> None:
             'link.jitter = "2ms": write at most the delay, 1ms',
         ),
         ('[[node]]\nname = "a"\nlink = { loss = "100%" }', "link.loss = '100%': write a number below 100 with %"),
+        (
+            '[[node]]\nname = "a"\nlink = { delay = "1ms", down = { latency = "2ms" } }',
+            "link.down: write some of rate, delay, jitter, loss, such as",
+        ),
+        ('[[node]]\nname = "a"\nlink = { rate = "1mbit", down = "2mbit" }', "link.down: write some of rate"),
         ('[[node]]\nname = "a"\nlink = { latency = "2ms" }', "link: write some of rate, delay, jitter, loss, such as"),
         ('[[node]]\nname = "a"\nlink = {}', "link: write some of rate, delay, jitter, loss, such as"),
         ('[[node]]\nname = "a"\nmachine = "docker"', "machine = 'docker': known are namespaces, vm"),
