@@ -16,7 +16,7 @@ CLOUD, JETSON = {"cloud": 1.0, "jetson": 2.0}, {"cloud": 2.0, "jetson": 1.0}
 
 def found(results: list[BenchmarkResult]) -> tuple[Crossover, ...]:
     table: Table = runs(results)[0].tables[0]
-    return crossovers(table, level_verdicts([table], TIME)[0])
+    return crossovers(table, next(level_verdicts([table], TIME)))
 
 
 def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list[BenchmarkResult]:

@@ -1,7 +1,8 @@
 """The reconciler of one benchmark: a run from its server to its results, and the end of the reconciler."""
 
+import asyncio
 import json
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -10,6 +11,8 @@ from tests.unit.controller.reconciling import CLIENT, OWNER, RESOURCE, RESULT, S
 from tests.unit.domain.world import trial_line
 from tests.unit.kinds.network.trials import trace
 from tierbench.controller import reconciler
+from tierbench.domain.decide import decide_in_steps
+from tierbench.domain.decision import Decision, Observed, Steps
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import PODS, wait_for_event
 
@@ -34,6 +37,27 @@ async def test_benchmark_is_measured_and_its_labels_are_copied_to_its_results(de
     assert result["metadata"]["labels"]["team"] == "edge"
     assert "argocd.argoproj.io/instance" not in result["metadata"]["labels"]
     assert not demo.messages("ForeignObject")
+
+
+async def test_other_tasks_run_between_the_steps_of_a_decision(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran: list[str] = []
+
+    def steps(observed: Observed, now: datetime) -> Steps[Decision]:
+        for _ in range(3):
+            ran.append("step")
+            yield
+        return (yield from decide_in_steps(observed, now))
+
+    async def other() -> None:
+        while True:
+            ran.append("other")
+            await asyncio.sleep(0)
+
+    monkeypatch.setattr(reconciler, "decide_in_steps", steps)
+    task = asyncio.create_task(other())
+    await demo.reconcile()
+    task.cancel()
+    assert "step other step other step" in " ".join(ran)
 
 
 async def test_age_of_a_pod_is_measured_by_the_clock_of_the_api_server(demo: Demo) -> None:

@@ -98,8 +98,8 @@ def test_similar_runs_narrow_the_wide_interval_of_the_prior() -> None:
     now, one = RunMean(0.3, 1e-6, 9), RunMean(0.0, 1e-6, 9)
     similar = [RunMean(each / 1000, 1e-6, 9) for each in (0, 2, -3, 1, -1)]
     assert compare_with_runs(now, [one]).p > RUN_SIGNIFICANCE > compare_with_runs(now, [one], similar).p
-    found = compare_with_runs(now, similar)
-    assert 1 < found.low < found.high
+    low, high = compare_with_runs(now, similar).interval
+    assert 1 < low < high
 
 
 def test_the_quantiles_are_those_of_jeffreys_posterior() -> None:

@@ -26,6 +26,8 @@ from tierbench.results.quantities import main_quantity
 from tierbench.results.units import DASH, are_numbers, describe_level, in_sentence, join_words, percent, title
 from tierbench.stats.posterior import Relation
 
+Verdicts = Sequence[Sequence[LevelVerdict]]
+"""The verdicts on the levels of each table."""
 EQUAL: Final = "equal"
 DEPENDS: Final = "depends"
 INCONCLUSIVE: Final = "inconclusive"
@@ -48,19 +50,19 @@ def kind_answers(run: RunResults) -> tuple[str, ...]:
     return kind_of(run.benchmark.kind).report.answers(run)
 
 
-def answer(run: RunResults) -> tuple[str, ...]:
-    """Returns the answer of a run, one sentence each.
+def answer(run: RunResults, verdicts: Verdicts | None = None) -> tuple[str, ...]:
+    """Returns the answer of a run, one sentence each. `verdicts` are those on its alternatives, if they are known.
 
     With alternatives it says which one is ahead at which levels. With one class and one setting it is what the kind of
     benchmark answers, or else the largest effects of factors.
     """
     own = kind_answers(run)
     if has_alternatives(run):
-        return (describe_run(relabelled_run(run)), *own)
+        return (describe_run(relabelled_run(run), verdicts), *own)
     return own or tuple(factor_statements(summarize_run(run))[:_MAX_STATEMENTS]) or (describe_run(run),)
 
 
-def best_or_reason(run: RunResults) -> str:
+def best_or_reason(run: RunResults, verdicts: Verdicts | None = None) -> str:
     """Returns the best alternative of a run, or why there is none; empty if only one alternative was measured.
 
     The best alternative is shown to be better at one level at least, and is ahead or equal at all others. If this holds
@@ -68,13 +70,14 @@ def best_or_reason(run: RunResults) -> str:
     """
     if not has_alternatives(run):
         return ""
-    verdicts = [verdict for of_table in run_level_verdicts(relabelled_run(run)) for verdict in of_table]
-    better = {each.best for each in verdicts if each.is_comparison and each.relation is Relation.BETTER}
+    found = verdicts or run_level_verdicts(relabelled_run(run))
+    levels = [verdict for of_table in found for verdict in of_table]
+    better = {each.best for each in levels if each.is_comparison and each.relation is Relation.BETTER}
     if not better:
-        equal = all(each.is_comparison and each.relation is Relation.EQUAL for each in verdicts)
-        return EQUAL if verdicts and equal else INCONCLUSIVE
+        equal = all(each.is_comparison and each.relation is Relation.EQUAL for each in levels)
+        return EQUAL if levels and equal else INCONCLUSIVE
     name = min(better)
-    if not all(_leads(name, each) for each in verdicts):
+    if not all(_leads(name, each) for each in levels):
         return DEPENDS
     return name if len(name) <= LONGEST_BEST else f"{name[: LONGEST_BEST - 1]}…"
 
@@ -86,13 +89,13 @@ def _leads(name: str, verdict: LevelVerdict) -> bool:
     return verdict.is_comparison and verdict.relation is not Relation.INCONCLUSIVE and name == verdict.best
 
 
-def describe_run(run: RunResults) -> str:
+def describe_run(run: RunResults, verdicts: Verdicts | None = None) -> str:
     """Returns which alternative is ahead at which levels, over all tables of a run."""
-    return describe_tables(list(zip(run.tables, run_level_verdicts(run), strict=True)))
+    return describe_tables(list(zip(run.tables, verdicts or run_level_verdicts(run), strict=True)))
 
 
-def run_level_verdicts(run: RunResults) -> list[tuple[LevelVerdict, ...]]:
-    """Returns the verdict on each level of each table of a run."""
+def run_level_verdicts(run: RunResults) -> Iterator[tuple[LevelVerdict, ...]]:
+    """Yields the verdicts on the levels of each table of a run."""
     return level_verdicts(run.tables, next(iter(measured_quantities(run)), ""))
 
 

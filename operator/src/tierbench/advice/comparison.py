@@ -4,8 +4,9 @@ Two classes are compared by the trials of a run, with Welch's t-test. A run is c
 runs differ.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from math import fsum
 from statistics import geometric_mean
 from typing import Final
@@ -20,6 +21,7 @@ from tierbench.stats.estimates import (
     Estimate,
     EventCount,
     MeanDifference,
+    RunDifference,
     compare_with_runs,
     dispersion,
     dispersion_of,
@@ -30,6 +32,8 @@ from tierbench.stats.estimates import (
 
 Place = tuple[str, str, Levels]
 """The server class (empty where classes are compared), the client class, and the levels. For runs, also settings."""
+Results = Mapping[Place, Sequence[BenchmarkResult]]
+Interval = tuple[float, float]
 CLASS_SIGNIFICANCE: Final = 1 - CONFIDENCE
 RUN_SIGNIFICANCE: Final = 0.02
 """The significance level of a two-sided test. By chance, one case in 100 is called worse."""
@@ -41,8 +45,8 @@ _MIN_SHOWN_P: Final = 0.001
 class Change:
     """The difference between `first` and `second` at one place.
 
-    `interval` is the 95% interval of `second` minus `first`, and `p` is the p-value. When runs are compared, `first` is
-    the mean of `runs` earlier ones. If slow trials of a side were cut off, its mean is only a bound.
+    `p` is the p-value. When runs are compared, `first` is the mean of `runs` earlier ones. If slow trials of a side
+    were cut off, its mean is only a bound.
     """
 
     server: str
@@ -51,12 +55,17 @@ class Change:
     quantity: str
     first: Estimate
     second: Estimate
-    interval: tuple[float, float] | None
     p: float
     is_significant: bool
+    find_interval: Callable[[], Interval | None] = field(compare=False, repr=False)
     runs: int = 0
     first_cut_off: bool = False
     second_cut_off: bool = False
+
+    @cached_property
+    def interval(self) -> Interval | None:
+        """The 95% interval of `second` minus `first`, computed when it is first needed; None if it is unknown."""
+        return self.find_interval()
 
     @property
     def value(self) -> float:
@@ -86,20 +95,26 @@ def compare_classes(
     first: Iterable[BenchmarkResult], second: Iterable[BenchmarkResult], quantity: str
 ) -> tuple[Change, ...]:
     """Compares two server classes at every place that both have. The p-values are adjusted for the number of places."""
-    ones, others = (_places(results, quantity, classes=True) for results in (first, second))
+    ones, others = (
+        {place: _cell(group, quantity) for place, group in _grouped(results, _place_of_class).items()}
+        for results in (first, second)
+    )
     found: dict[Place, MeanDifference] = {}
     for place in ones:
         one, other = estimate(ones[place], quantity), estimate(others.get(place, Cell(())), quantity)
         if one is not None and other is not None:
             found[place] = MeanDifference(other, one)
     p = holm_adjusted({place: difference.p for place, difference in found.items()})
-    return tuple(
-        _change(
-            place, ones[place], others[place], quantity, (difference.second, difference.first), difference.interval,
-            p[place], p[place] <= CLASS_SIGNIFICANCE,
-        )
-        for place, difference in found.items()
-    )  # fmt: skip
+    changes = []
+    for place, difference in found.items():
+        means, interval = (difference.second, difference.first), partial(_interval_of, difference)
+        is_significant = p[place] <= CLASS_SIGNIFICANCE
+        changes.append(_change(place, ones[place], others[place], quantity, means, p[place], is_significant, interval))
+    return tuple(changes)
+
+
+def _interval_of(difference: MeanDifference) -> Interval | None:
+    return difference.interval
 
 
 def compare_runs(
@@ -112,16 +127,21 @@ def compare_runs(
 
     How much runs differ is estimated from the runs of `history`, by default from those of `first`.
     """
-    before, now, spread = (_places(results, quantity) for results in (first, second, history))
-    found = (
-        _run_change(place, before[place], now[place], spread.get(place, Cell(())), quantity)
-        for place in before
-        if place in now
-    )
-    return tuple(change for change in found if change is not None)
+    return tuple(compare_places(by_place(first), by_place(second), quantity, by_place(history)))
 
 
-def _run_change(place: Place, before: Cell, now: Cell, history: Cell, quantity: str) -> Change | None:
+def compare_places(before: Results, now: Results, quantity: str, history: Results | None = None) -> Iterator[Change]:
+    """Compares like `compare_runs`, one place after the other."""
+    for place, results in before.items():
+        if place in now:
+            spread = (history or {}).get(place, ())
+            cells = (_cell(group, quantity) for group in (results, now[place], spread))
+            change = _run_change(quantity, place, *cells)
+            if change is not None:
+                yield change
+
+
+def _run_change(quantity: str, place: Place, before: Cell, now: Cell, history: Cell) -> Change | None:
     complete = [cell for cell in _runs(before) if not _is_cut_off(cell)] or _runs(before)
     cells = [cell for cell in complete if estimate(cell, quantity) is not None]
     first, second = _estimates(cells, quantity), estimate(now, quantity)
@@ -129,28 +149,31 @@ def _run_change(place: Place, before: Cell, now: Cell, history: Cell, quantity: 
         return None
     spread = _estimates(_runs(history), quantity)
     mean = _mean_of_runs(first)
-    interval, p = _run_interval(second, first, spread, mean.mean)
-    if quantity == RETRIES:
-        p = _retries_p(now, cells)
+    difference = _run_difference(second, first, spread)
+    p = _retries_p(now, cells) if quantity == RETRIES else 1.0 if difference is None else difference.p
     kept = Cell(tuple(result for cell in cells for result in cell.results))
-    runs = max(len(first), len(spread))
-    return _change(place, kept, now, quantity, (mean, second), interval, p, p <= RUN_SIGNIFICANCE, runs)
+    runs, interval = max(len(first), len(spread)), partial(_run_interval, difference, mean.mean)
+    return _change(place, kept, now, quantity, (mean, second), p, p <= RUN_SIGNIFICANCE, interval, runs)
 
 
 def _estimates(runs: Iterable[Cell], quantity: str) -> list[Estimate]:
     return [found for cell in runs if (found := estimate(cell, quantity)) is not None]
 
 
-def _run_interval(
-    second: Estimate, first: Sequence[Estimate], spread: Sequence[Estimate], mean: float
-) -> tuple[tuple[float, float] | None, float]:
-    """Returns the interval of the difference and its p-value. Without the error of a mean these are None and 1."""
+def _run_difference(second: Estimate, first: Sequence[Estimate], spread: Sequence[Estimate]) -> RunDifference | None:
+    """Returns the difference of a run and earlier ones; None if the error of a mean is unknown."""
     now, before = run_mean(second), list(map(run_mean, first))
     known = [run for run in before if run is not None]
     if now is None or len(known) < len(before):
-        return None, 1.0
-    found = compare_with_runs(now, known, [run for run in map(run_mean, spread) if run is not None])
-    return (mean * (found.low - 1), mean * (found.high - 1)), found.p
+        return None
+    return compare_with_runs(now, known, [run for run in map(run_mean, spread) if run is not None])
+
+
+def _run_interval(difference: RunDifference | None, mean: float) -> Interval | None:
+    if difference is None:
+        return None
+    low, high = difference.interval
+    return mean * (low - 1), mean * (high - 1)
 
 
 def _change(
@@ -159,15 +182,15 @@ def _change(
     second: Cell,
     quantity: str,
     means: tuple[Estimate, Estimate],
-    interval: tuple[float, float] | None,
     p: float,
     is_significant: bool,
+    interval: Callable[[], Interval | None],
     runs: int = 0,
 ) -> Change:
     server, client, _ = place
     levels = first.results[0].spec.levels
     cut_off = _is_cut_off(first), _is_cut_off(second)
-    return Change(server, client, levels, quantity, *means, interval, p, is_significant, runs, *cut_off)
+    return Change(server, client, levels, quantity, *means, p, is_significant, interval, runs, *cut_off)
 
 
 def _is_cut_off(cell: Cell) -> bool:
@@ -212,12 +235,24 @@ def _runs(cell: Cell) -> list[Cell]:
     return [Cell(tuple(results)) for results in found.values()]
 
 
-def _places(results: Iterable[BenchmarkResult], quantity: str, *, classes: bool = False) -> dict[Place, Cell]:
+def by_place(results: Iterable[BenchmarkResult]) -> Results:
+    """Returns results of runs by their places."""
+    return _grouped(results, place_of)
+
+
+def _grouped(results: Iterable[BenchmarkResult], place: Callable[[BenchmarkResult], Place]) -> Results:
     found: dict[Place, list[BenchmarkResult]] = {}
     for result in results:
-        place = ("", result.spec.client.node_class, levels_of(result)) if classes else place_of(result)
-        found.setdefault(place, []).append(with_derived_quantities(result, [quantity]))
-    return {place: Cell(tuple(group)) for place, group in found.items()}
+        found.setdefault(place(result), []).append(result)
+    return found
+
+
+def _cell(results: Iterable[BenchmarkResult], quantity: str) -> Cell:
+    return Cell(tuple(with_derived_quantities(result, [quantity]) for result in results))
+
+
+def _place_of_class(result: BenchmarkResult) -> Place:
+    return "", result.spec.client.node_class, levels_of(result)
 
 
 def place_of(result: BenchmarkResult) -> Place:

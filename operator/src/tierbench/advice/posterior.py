@@ -4,7 +4,7 @@ The posterior follows from the estimates of the nodes of a class at each level. 
 less is better, and one over the value of a rate. All distributions are of its logarithm.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import combinations, groupby
@@ -306,8 +306,8 @@ class LevelRange:
 
 def level_verdicts(
     tables: Sequence[Table], quantity: str, smallest_margin: float = SMALLEST_MARGIN
-) -> list[tuple[LevelVerdict, ...]]:
-    """Returns the verdict on each level of each table. The variation between nodes is estimated from all tables."""
+) -> Iterator[tuple[LevelVerdict, ...]]:
+    """Yields the verdicts on the levels of each table. The variation between nodes is estimated from all tables."""
     places: dict[str, dict[Hashable, Mapping[str, Estimate]]] = {}
     for number, table in enumerate(tables):
         for (row, column), cell in table.cells.items():
@@ -323,10 +323,8 @@ def level_verdicts(
         known = {column: posterior for column, posterior in found.items() if posterior is not None}
         return Comparison(quantity, known, smallest_margin)
 
-    return [
-        tuple(_level_verdict(row, compare(number, row, table)) for row in table.rows)
-        for number, table in enumerate(tables)
-    ]
+    for number, table in enumerate(tables):
+        yield tuple(_level_verdict(row, compare(number, row, table)) for row in table.rows)
 
 
 def _level_verdict(level: str, comparison: Comparison) -> LevelVerdict:

@@ -1,8 +1,10 @@
 """Reconciles benchmarks: observe, decide, write, wait."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkStatus, Phase
@@ -25,7 +27,7 @@ from tierbench.controller.snapshot import (
 from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
 from tierbench.domain.cleanup import cleanup
-from tierbench.domain.decide import decide
+from tierbench.domain.decide import decide_in_steps
 from tierbench.domain.decision import (
     Action,
     ClusterState,
@@ -72,6 +74,18 @@ def needs_reconcile(raw: Raw) -> bool:
         return True  # the reconciler reports what is invalid
     later = any(policy.get(name) is not None for name in ("ttlSecondsAfterFinished", "schedule"))
     return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
+
+
+async def _decide(observed: Observed, now: datetime) -> Decision:
+    """Decides, and yields to other tasks between two steps."""
+    steps = decide_in_steps(observed, now)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            decision: Decision = end.value
+            return decision
+        await asyncio.sleep(0)
 
 
 class GoneError(Exception):
@@ -201,7 +215,7 @@ class BenchmarkReconciler:
             self._leave_queue()
             return SUSPENDED_SECONDS
         executor = self._executor(observed, observed.benchmark.metadata.labels, observed.results)
-        decision = decide(observed, self._context.kube.now())
+        decision = await _decide(observed, self._context.kube.now())
         self._reads_earlier, self._reads_records = decision.needs_earlier_runs, decision.reads_records
         self._reads_logs = decision.reads_logs
         self._enqueue(observed, decision)

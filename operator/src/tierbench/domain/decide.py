@@ -11,7 +11,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from cronsim import CronSim, CronSimError
 
-from tierbench.advice.answer import answer, best_or_reason
+from tierbench.advice.answer import answer, best_or_reason, has_alternatives, run_level_verdicts
+from tierbench.advice.posterior import LevelVerdict
+from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase, RunStatus
 from tierbench.api.run_policy import RunPolicy
@@ -23,6 +25,7 @@ from tierbench.domain.decision import (
     DeleteResult,
     Event,
     Observed,
+    Steps,
 )
 from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
@@ -50,11 +53,22 @@ def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, 
 def decide(observed: Observed, now: datetime) -> Decision:
     """Returns the next step of a benchmark. The operator calls it after every event of the benchmark and its objects,
     and at the latest after `requeue_after` of the last decision."""
-    decision = _decide(observed, now)
+    steps = decide_in_steps(observed, now)
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            decision: Decision = end.value
+            return decision
+
+
+def decide_in_steps(observed: Observed, now: datetime) -> Steps[Decision]:
+    """Decides as `decide` does, and pauses many times at the end of a run, which takes seconds with many cases."""
+    decision = yield from _decide(observed, now)
     return replace(decision, status=with_health(observed.benchmark, decision.status, now))
 
 
-def _decide(observed: Observed, now: datetime) -> Decision:
+def _decide(observed: Observed, now: datetime) -> Steps[Decision]:
     observed = with_observed_generation(observed)
     last = observed.benchmark.status.run
     if last is not None and last.completion_time is None and has_to_end(observed, last):
@@ -69,7 +83,7 @@ def _decide(observed: Observed, now: datetime) -> Decision:
         return supersede(observed, status, _mismatch(run), now)
     started = _abort_run(run) or _reject_run(run) or choose_nodes(run) or acquire_nodes(run)
     prepared = started or fail_unplaceable_cases(run) or end_remaining_cases(run) or preflight(run)
-    return prepared or _measure_next(run) or refine(run) or _finish_run(run)
+    return prepared or _measure_next(run) or refine(run) or (yield from _finish_run(run))
 
 
 def _current_run(observed: Observed, now: datetime) -> RunStatus | None:
@@ -101,7 +115,7 @@ def _measure_next(run: Run) -> Decision | None:
     return servers if isinstance(servers, Decision) else measure_block(run, block, servers)
 
 
-def _finish_run(run: Run) -> Decision:
+def _finish_run(run: Run) -> Steps[Decision]:
     """Ends a run whose cases have all ended: cleans up, deletes the results of old runs, and writes the outcome."""
     cleanup = _cleanup_run(run)
     if cleanup is not None:
@@ -125,9 +139,10 @@ def _finish_run(run: Run) -> Decision:
         ConditionUpdate(reasons.FAILED, not complete, reason, message),
         ConditionUpdate(reasons.SERVER_READY, False, reason, "The run has ended."),
     )
-    assessment = assess(run)
+    assessment = yield from assess(run)
+    found = yield from _answer(run)
     status = build_status(run, phase, *outcome, *assessment.updates)
-    status = status.model_copy(update={"remaining_seconds": None, **_answer(run)})
+    status = status.model_copy(update={"remaining_seconds": None, **found})
     event = Event(reason, message, warning=not complete or counts.failed > 0)
     outdated = outdated_results(run, kept_runs(run))
     return Decision(status, tuple(map(DeleteResult, outdated)), (event, *assessment.events, *_history_events(run)))
@@ -176,10 +191,17 @@ def _fail_run(run: Run, problem: Problem) -> Decision:
     return Decision(build_status(run, Phase.FAILED, *updates), events=(event,))
 
 
-def _answer(run: Run) -> dict[str, str]:
-    found = runs(run.results)
-    sentences = " ".join(text for each in found for text in answer(each))
-    return {"best": "".join(map(best_or_reason, found)), "answer": sentences[:_MAXIMUM_ANSWER]}
+def _answer(run: Run) -> Steps[dict[str, str]]:
+    best, sentences = "", list[str]()
+    for each in runs(run.results):
+        verdicts: list[tuple[LevelVerdict, ...]] = []
+        yield
+        for of_table in run_level_verdicts(relabelled_run(each)) if has_alternatives(each) else ():
+            verdicts.append(of_table)
+            yield
+        best += best_or_reason(each, verdicts)
+        sentences += answer(each, verdicts)
+    return {"best": best, "answer": " ".join(sentences)[:_MAXIMUM_ANSWER]}
 
 
 def _history_events(run: Run) -> tuple[Event, ...]:

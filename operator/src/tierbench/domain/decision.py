@@ -1,9 +1,9 @@
 """The input of a decision: one benchmark and its environment, at one moment. Its output: actions, events, a status."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus
 from tierbench.api.node_class import NodeClass
@@ -15,6 +15,10 @@ from tierbench.domain.results import ResultMetadata, StoredRun
 from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
 from tierbench.results.client_output import Output
 from tierbench.workloads.workload import Credentials, Manifest, Owner, Workload
+
+T = TypeVar("T")
+Steps = Generator[None, None, T]
+"""A computation that takes long. It pauses between its steps, so that other tasks can run."""
 
 
 @dataclass(frozen=True)

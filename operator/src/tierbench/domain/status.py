@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Final
 
 from tierbench.advice.advise import advise, unanswered
-from tierbench.advice.comparison import Change, compare_runs, differences, place_of
+from tierbench.advice.comparison import Change, Place, Results, by_place, compare_places, differences
 from tierbench.advice.requirements import Violation, group_by_workload, violations, workload_items
 from tierbench.api.advice_answer import PlacementAdviceStatus
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, CaseCounts, CurrentCase, Phase
@@ -16,7 +17,7 @@ from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.result import BenchmarkResult, Counts, ResultPhase
 from tierbench.api.run_policy import Constraints
 from tierbench.domain import reasons
-from tierbench.domain.decision import Event
+from tierbench.domain.decision import Event, Steps
 from tierbench.domain.run import Run
 from tierbench.kube.meta import format_time
 from tierbench.results.quantities import counted_trials, good_trials, main_quantity, rate_quantity
@@ -181,9 +182,11 @@ class Assessment:
     events: tuple[Event, ...]
 
 
-def assess(run: Run) -> Assessment:
+def assess(run: Run) -> Steps[Assessment]:
     """Returns the conditions Passed (if the run has constraints) and Regressed of a run that has ended."""
-    passed, regressed = _passed(run), _regressed(run)
+    passed = _passed(run)
+    yield
+    regressed = yield from _regressed(run)
     updates = (regressed,) if passed is None else (passed, regressed)
     events = [] if passed is None else [Event(passed.reason, passed.message, warning=not passed.status)]
     if regressed.status or regressed.reason == reasons.BASELINE_NOT_FOUND:
@@ -206,7 +209,7 @@ def verdicts_in_progress(run: Run) -> tuple[ConditionUpdate, ...]:
 
 
 def _results(run: Run, number: int) -> tuple[BenchmarkResult, ...]:
-    known = {**(run.observed.earlier or {}), **run.observed.results}
+    known = run.observed.results if number == run.status.number else run.observed.earlier or {}
     return tuple(result for _, result in sorted(known.items()) if result.spec.run == number)
 
 
@@ -241,7 +244,7 @@ def _violations(run: Run, results: Sequence[BenchmarkResult]) -> Iterator[tuple[
             yield pair, violation
 
 
-def _regressed(run: Run) -> ConditionUpdate:
+def _regressed(run: Run) -> Steps[ConditionUpdate]:
     policy, number = run.spec.run_policy, run.status.number
     known = run.observed.known_results
     kept = sorted({result.run for result in known} - {number})
@@ -256,22 +259,25 @@ def _regressed(run: Run) -> ConditionUpdate:
     if not before and not baseline:
         message = "There is no other run to compare with."
         return ConditionUpdate(reasons.REGRESSED, False, reasons.NO_EARLIER_RUN, message)
-    places = set(map(place_of, _results(run, number)))
-    alike = {
-        other: [result for result in _results(run, other) if place_of(result) in places]
-        for other in (*before, *baseline)
-    }
+    now = by_place(_results(run, number))
+    alike: dict[int, Results] = {}
+    for other in (*before, *baseline):
+        yield
+        found = by_place(_results(run, other))
+        alike[other] = {place: results for place, results in found.items() if place in now}
     before_alike = [other for other in before if alike[other]]
     references = [found for found in dict.fromkeys((tuple(before_alike), baseline)) if found]
     current = _environments(_results(run, number))
-    worse = [text for reference in references for text in _worse(run, reference, alike, current)]
+    worse: list[str] = []
+    for reference in references:
+        worse += yield from _worse(run, now, {other: alike[other] for other in reference}, current)
     if worse:
         return ConditionUpdate(reasons.REGRESSED, True, reasons.WORSE_THAN_BEFORE, _first(list(dict.fromkeys(worse))))
     changed = [
         _unlike(run, other) for other in (*(before[-1:] if not before_alike else ()), *baseline) if not alike[other]
     ]
     for other in (*before_alike[-1:], *baseline):
-        changed += _changed(other, _environments(alike[other]), current)
+        changed += _changed(other, _environments(chain.from_iterable(alike[other].values())), current)
     if changed:
         message = f"{_first(changed)} To compare later runs with this one, set spec.runPolicy.baselineRun to {number}."
         return ConditionUpdate(reasons.REGRESSED, None, reasons.NOT_COMPARABLE, message)
@@ -313,26 +319,26 @@ def _changed(
 
 
 def _worse(
-    run: Run,
-    others: Sequence[int],
-    earlier: Mapping[int, Sequence[BenchmarkResult]],
-    current: Mapping[ClassPair, frozenset[str]],
-) -> Iterator[str]:
+    run: Run, now: Results, earlier: Mapping[int, Results], current: Mapping[ClassPair, frozenset[str]]
+) -> Steps[list[str]]:
     """Describes each case that is worse than the earlier runs in the same environment, beyond how these vary."""
     kind, tolerance = run.observed.owner.kind, run.spec.run_policy.tolerance_percent / 100
-    environments = {other: _environments(earlier[other]) for other in others}
-    comparable = [
-        result
-        for other in others
-        for result in earlier[other]
-        if environments[other].get(_pair(result)) == current.get(_pair(result))
-    ]
-    numbers = tuple(sorted({result.spec.run for result in comparable}))
-    quantities = {name for result in comparable for name in result.status.statistics}
+    found, before, numbers, quantities = list[str](), dict[Place, list[BenchmarkResult]](), set[int](), set[str]()
+    for number, places in earlier.items():
+        yield
+        environments = _environments(chain.from_iterable(places.values()))
+        for place, results in places.items():
+            for result in results:
+                if environments.get(_pair(result)) == current.get(_pair(result)):
+                    before.setdefault(place, []).append(result)
+                    numbers.add(number)
+                    quantities.update(result.status.statistics)
     for quantity in dict.fromkeys((main_quantity(kind, quantities), rate_quantity(kind))):
-        for change in compare_runs(comparable, _results(run, run.status.number), quantity):
+        for change in compare_places(before, now, quantity):
+            yield
             if change.worse(tolerance):
-                yield _describe(change, numbers)
+                found.append(_describe(change, sorted(numbers)))
+    return found
 
 
 def _pair(result: BenchmarkResult) -> ClassPair:

@@ -110,7 +110,7 @@ def _article(
     """Returns what the template shows of one run."""
     relabelled = relabelled_run(run)
     quantity = next(iter(measured_quantities(run)), main_quantity(run.benchmark.kind, ()))
-    verdicts = level_verdicts(relabelled.tables, quantity)
+    verdicts = list(level_verdicts(relabelled.tables, quantity))
     named, wrong = expected_errors(verdict for of_table in verdicts for verdict in of_table)
     matching = matching_results(run, published)
     sections = [
