@@ -6,18 +6,34 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
+from benchmarks.scale.peer import Collection, Statuses
 from benchmarks.scale.site import NAMESPACE, Site
+from tests.e2e.benchmarks import LEASES as LEASES_NAMESPACE
 from tests.operator.recorded import Object, recorded
+from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
-from tierbench.api.record import RECORDS, BenchmarkRecord, RecordSpec, RecordStatus
+from tierbench.api.node_class import NODE_CLASSES
+from tierbench.api.placement_advice import ADVICES
+from tierbench.api.record import RECORDS, BenchmarkRecord, BenchmarkReference, RecordSpec, RecordStatus
 from tierbench.api.result import RESULTS, BenchmarkResult, ResultSpec
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.workloads.workload import LABEL_RUN, Owner, reference
+from tierbench.kube.meta import JOBS, LEASES, NODES, PODS, SERVICES
+from tierbench.results.aggregate import add_trials
+from tierbench.workloads.workload import LABEL_KIND, LABEL_RUN, Owner, reference
 
 FILE_TRANSFERS: Final = FileTransferBenchmark.KIND.resource
 BROKERS: Final = BrokerBenchmark.KIND.resource
+WATCHED: Final[Sequence[Collection]] = (
+    *((one.api, one.plural, None, "") for one in (NODES, RESULTS, NODE_CLASSES, ADVICES)),
+    *((model.KIND.resource.api, model.KIND.resource.plural, None, "") for model in BENCHMARKS.values()),
+    *((one.api, one.plural, None, LABEL_KIND) for one in (JOBS, PODS, SERVICES)),
+    (LEASES.api, LEASES.plural, LEASES_NAMESPACE, ""),
+)
+"""What the operator watches."""
+PEER: Final = "peer"
+"""The prefix of the names of the records that a peer writes."""
 
 
 async def complete(site: Site, names: Sequence[str], cases: int = 1, of: str = "files", **spec: Any) -> list[Object]:
@@ -57,6 +73,30 @@ async def write_result(
         )
     stored = {"storedBytes": 10_000}
     await site.operator.apply_status(RESULTS, NAMESPACE, {**head, "metadata": place, "status": {**status, **stored}})
+
+
+async def statuses_of_records(site: Site, number: int, trials: int) -> Statuses:
+    """Creates so many records for a peer. Returns their statuses with one trial each, then with two, and so on."""
+    template = BenchmarkResult.model_validate(recorded("brokers").results[0])
+    printed = recorded("brokers").clients[0].trials
+    lines = [
+        TrialLine.model_validate({**printed[index % len(printed)], "trial": index + 1, "warmup": False})
+        for index in range(trials)
+    ]
+    spec = template.spec.model_copy(update={"trials": trials, "warmup_trials": 0})
+    head = {"apiVersion": API_VERSION, "kind": BenchmarkRecord.KIND.kind}
+    names = [f"{PEER}-{index:02d}" for index in range(number)]
+    for name in names:
+        of = BenchmarkReference(kind=BrokerBenchmark.KIND.kind, name=name)
+        body = {**head, "metadata": {"name": name}, "spec": RecordSpec(benchmark=of, run=1, case=1).to_json()}
+        await site.operator.create(RECORDS, NAMESPACE, body)
+    statuses = [add_trials(spec, RecordStatus(), lines[: index + 1], 1).to_json() for index in range(trials)]
+    bodies = [
+        {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
+        for status in statuses
+        for name in names
+    ]
+    return RECORDS.api, RECORDS.plural, NAMESPACE, bodies
 
 
 async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float) -> float:

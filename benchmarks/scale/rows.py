@@ -1,37 +1,60 @@
-"""Compares measurements with their limits."""
+"""Compares measurements with their limits, and with a peer: a bare program that did the least of the same work."""
 
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import Final
 
 from benchmarks.peers.measure import ROOT
 
-OUT = ROOT / "build" / "scale"
+OUT: Final = ROOT / "build" / "scale"
+RATIO: Final = 1.5
+"""The most that the operator may take of what its peer took."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity. `value` is None if it was not measured, `limit` is None if it is only reported."""
+    """A quantity. `value` is None if it was not measured, `limit` is None if it is only reported.
+
+    If the row `has_peer`, the limit is one of the ratio of the value to that of the peer.
+    """
 
     name: str
     unit: str
     value: float | None
     limit: float | None = None
+    peer: float | None = None
+    has_peer: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        """Returns the value as a multiple of the peer's."""
+        return self.value / self.peer if self.value is not None and self.peer else None
 
     @property
     def broken(self) -> bool:
         """Returns whether the value exceeds its limit."""
-        return self.limit is not None and (self.value is None or math.isnan(self.value) or self.value > self.limit)
+        found = self.ratio if self.has_peer else self.value
+        return self.limit is not None and (found is None or math.isnan(found) or found > self.limit)
+
+
+def against(peer: float | None, name: str, unit: str, value: float | None, limit: float | None = RATIO) -> Row:
+    """Returns a row whose limit is a ratio to a peer."""
+    return Row(name, unit, value, limit, peer, has_peer=True)
 
 
 def report(rows: Sequence[Row]) -> bool:
     """Prints a table, and writes build/scale/results.json. Returns whether every limit is kept."""
     OUT.mkdir(parents=True, exist_ok=True)
-    (OUT / "results.json").write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n")
-    print(f"{'':64} {'value':>10} {'limit':>8}")
+    found = [{**asdict(row), "ratio": row.ratio, "broken": row.broken} for row in rows]
+    (OUT / "results.json").write_text(json.dumps(found, indent=2) + "\n")
+    print(f"{'':68} {'value':>9} {'peer':>9} {'ratio':>6} {'limit':>6}")
     for row in rows:
         value = "never" if row.value is None else f"{row.value:.2f}"
-        limit = "" if row.limit is None else f"{row.limit:g}"
-        print(f"{f'{row.name} [{row.unit}]':64} {value:>10} {limit:>8}{'  BROKEN' if row.broken else ''}", flush=True)
+        peer = ("never" if row.has_peer else "") if row.peer is None else f"{row.peer:.2f}"
+        ratio = "" if row.ratio is None else f"{row.ratio:.2f}"
+        limit = "" if row.limit is None else f"{row.limit:g}{' x' if row.has_peer else ''}"
+        state = "  BROKEN" if row.broken else ""
+        print(f"{f'{row.name} [{row.unit}]':68} {value:>9} {peer:>9} {ratio:>6} {limit:>6}{state}", flush=True)
     return not any(row.broken for row in rows)

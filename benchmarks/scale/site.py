@@ -12,6 +12,7 @@ from benchmarks.scale.audit import Audit
 from benchmarks.scale.connection import connected
 from benchmarks.scale.kubelet import CLIENTS, PORT, Kubelet
 from benchmarks.scale.nodes import simulated
+from benchmarks.scale.peer import run_peer
 from benchmarks.scale.process import Process
 from tests.cluster import Cluster, binaries, images
 from tests.e2e.kubectl import Kubectl, wait_for
@@ -40,6 +41,10 @@ class Site:
     operator: Kube
     kubelet: Kubelet
     audit: Audit
+
+    async def peer(self, task: str, **arguments: Any) -> tuple[float, Any]:
+        """Runs a bare program in the operator's name. Returns the seconds that its process took, and its result."""
+        return await run_peer(self.cluster.kubeconfig, _ACCOUNT, task, arguments)
 
     def nodes(self, classes: dict[str, int]) -> AbstractAsyncContextManager[None]:
         """Keeps this many simulated nodes of each class until the context ends."""
@@ -103,6 +108,10 @@ class Site:
         times = {item["type"]: item["lastTransitionTime"] for item in pod["status"]["conditions"]}
         since, until = parse_time(pod["status"]["startTime"]), parse_time(times["Ready"])
         return None if _restarts(pod) else (until - since).total_seconds()
+
+    async def address(self) -> str:
+        """Returns the address of the operator's pod."""
+        return str((await asyncio.to_thread(self._pod))["status"]["podIP"])
 
     def restarts(self) -> int:
         """Returns how often its container restarted."""

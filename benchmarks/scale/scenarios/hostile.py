@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import FILE_TRANSFERS
-from benchmarks.scale.rows import Row
+from benchmarks.scale.fixtures import FILE_TRANSFERS, WATCHED
+from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tierbench.api.model import API_VERSION
 from tierbench.domain.fields import MOST_LABELS
@@ -41,7 +41,8 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield Row(
                 f"{what}: memory, start to ready", "MiB", None if seconds is None else process.peak_mebibytes, 200
             )
-            yield Row(f"{what}: start to ready", "s", seconds)
+            bare, _ = await site.peer("listing", collections=WATCHED)
+            yield against(bare, f"{what}: start to ready", "s", seconds, None)
             yield Row(f"{what}: restarts", "", site.restarts(), 0)
 
 

@@ -7,15 +7,16 @@ from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
 from benchmarks.scale.fixtures import FILE_TRANSFERS, waited_for, write_result
-from benchmarks.scale.rows import Row
+from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
+from benchmarks.scale.waits import waits
 from tests.e2e.benchmarks import file_transfer
 from tests.operator.recorded import Object, recorded
 from tierbench.api.contract import TrialLine
 from tierbench.api.model import API_VERSION
 from tierbench.api.policy import Policy
 from tierbench.api.record import RecordEnd, RecordStatus
-from tierbench.api.result import BenchmarkResult, ResultSpec
+from tierbench.api.result import RESULTS, BenchmarkResult, ResultSpec
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.registry import workload_of
 from tierbench.kube.meta import format_time
@@ -32,7 +33,11 @@ LEVELS: Final[dict[str, Any]] = {
 TRIALS: Final = 30
 EARLIER_RUNS: Final = 2
 MEASURED_NOW: Final = 8
+STEP: Final = 5.0
+"""The most that a step may take, as a multiple of the step that every client has: to decode a page of a list."""
 _SECONDS: Final = 300
+_DECODES_SECONDS: Final = 30
+_DECODE_PAUSE_SECONDS: Final = 0.1
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
@@ -45,13 +50,17 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         site.kubelet.pace = 0.05
         await site.begin()
         name = f"a run of {cases} cases with {TRIALS} trials"
-        try:
-            seconds: float | None = await waited_for(lambda: _complete(site), "the run ends", _SECONDS)
-        except TimeoutError:
-            seconds = None
+        async with waits(await site.address()) as waited:
+            try:
+                seconds: float | None = await waited_for(lambda: _complete(site), "the run ends", _SECONDS)
+            except TimeoutError:
+                seconds = None
         process = None if seconds is None or site.restarts() else await site.process()
         yield Row(f"{name}: memory", "MiB", None if process is None else process.peak_mebibytes, 200)
         yield Row(f"{name}: start to its end", "s", seconds)
+        item = await anext(site.kube.each(RESULTS, NAMESPACE))
+        _, bare = await site.peer("decoding", item=item, seconds=_DECODES_SECONDS, pause=_DECODE_PAUSE_SECONDS)
+        yield against(1000 * bare, f"{name}: longest step", "ms", 1000 * max(waited), STEP)
 
 
 async def _complete(site: Site) -> bool:

@@ -5,7 +5,6 @@ Then the leader is killed, the namespaces take turns, and at last all are delete
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import pairwise
 from statistics import median
@@ -13,11 +12,16 @@ from typing import Any, Final
 
 from benchmarks.scale.audit import counted
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import FILE_TRANSFERS, waited_for
+from benchmarks.scale.fixtures import FILE_TRANSFERS, PEER, WATCHED, statuses_of_records, waited_for
 from benchmarks.scale.kubelet import Seen
-from benchmarks.scale.rows import Row
+from benchmarks.scale.nodes import CLASS_LABEL
+from benchmarks.scale.peer import Statuses
+from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
+from tierbench.controller.reconciler import FINALIZER
+from tierbench.kube.leader_election import LEASE_SECONDS
+from tierbench.kube.meta import name_of
 
 QUEUED: Final = 1000
 OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
@@ -27,7 +31,15 @@ QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
+WRITES: Final = 3
+"""The statuses that are written between two cases: of the record, the result and the benchmark."""
+_SPEC: Final[dict[str, Any]] = {
+    "servers": {"nodeClassNames": ["server"]},
+    "warmupTrials": 0,
+    "repetitions": TRIALS,
+}
 _HOLDER: Final = "holder"
+_WATCHES_SECONDS: Final = 10
 _SETTLE_SECONDS: Final = 30
 _GONE_SECONDS: Final = 300
 _IN_FLIGHT_SECONDS: Final = 0.5
@@ -41,35 +53,38 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await _create(site)
         await waited_for(lambda: _queued(site), "all are queued", 300)
         await asyncio.sleep(_SETTLE_SECONDS)
-        async for row in _quiet(site):
+        statuses = await statuses_of_records(site, WRITES, TRIALS)
+        async for row in _quiet(site, statuses):
             yield row
         yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)
+        bare = await _bare_gaps(site, statuses)
         site.kubelet.pace = BUSY_PACE
-        async for row in _gaps(site):
+        async for row in _gaps(site, bare):
             yield row
         async for row in _takeover(site):
             yield row
         async for row in _turns(site):
             yield row
-        yield await _delete(site)
+        seconds = await _delete(site)
+        yield against(await _bare_delete(site), f"delete {QUEUED} benchmarks", "s", seconds)
 
 
 async def _create(site: Site) -> None:
     sizes = [f"{number}Mi" for number in range(1, CASES + 1)]
-    rest: dict[str, Any] = {"servers": {"nodeClassNames": ["server"]}, "warmupTrials": 0, "repetitions": TRIALS}
-    holder = file_transfer(_HOLDER, fileSizes=sizes, **rest)
-    await site.kube.create(FILE_TRANSFERS, NAMESPACE, holder)
+    await site.kube.create(FILE_TRANSFERS, NAMESPACE, file_transfer(_HOLDER, fileSizes=sizes, **_SPEC))
     await waited_for(lambda: _measures(site), "the first measures", 120)
+    await _fill(site)
+
+
+async def _fill(site: Site, *finalizers: str) -> None:
+    """Creates the queued benchmarks: half of them in the namespace of the first, the others in the other ones."""
     half = QUEUED // 2
-    await _fill(site, [NAMESPACE] * half, rest)
-    await _fill(site, [OTHERS[number % len(OTHERS)] for number in range(half)], rest)
-
-
-async def _fill(site: Site, namespaces: list[str], spec: dict[str, Any]) -> None:
-    """Creates a benchmark in each of the namespaces, which may be equal."""
+    namespaces = [NAMESPACE] * half + [OTHERS[number % len(OTHERS)] for number in range(half)]
+    bodies = [file_transfer(f"queued-{number % half:04d}", **_SPEC) for number in range(2 * half)]
+    for body in bodies:
+        body["metadata"]["finalizers"] = list(finalizers)
     await all_of(
-        site.kube.create(FILE_TRANSFERS, namespace, file_transfer(f"queued-{number:04d}", **spec))
-        for number, namespace in enumerate(namespaces)
+        site.kube.create(FILE_TRANSFERS, namespace, body) for namespace, body in zip(namespaces, bodies, strict=True)
     )
 
 
@@ -81,20 +96,33 @@ async def _queued(site: Site) -> bool:
     return await site.metric("tierbench_queue_length") == QUEUED
 
 
-async def _quiet(site: Site) -> AsyncIterator[Row]:
-    """A trial of the one that measures ends every ten seconds."""
+async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
+    """A trial of the one that measures ends every ten seconds. The peer watches all types at the same time."""
     process = await site.process()
+    arguments = {"collections": WATCHED, "statuses": statuses, "period": QUIET_PACE, "seconds": SECONDS}
+    peer = asyncio.create_task(site.peer("watching", **arguments))
     site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()
     await asyncio.sleep(SECONDS)
     used, seconds = process.cpu_seconds - used, time.monotonic() - began
-    found = counted(site.audit.new_requests())
+    found = counted(one for one in site.audit.new_requests() if not one.name.startswith(PEER))
     print(f"queue: {dict(found.most_common())}", flush=True)
     yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
-    yield Row(f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds, 2)
+    _, bare = await peer
+    yield against(100 * bare, f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds)
 
 
-async def _gaps(site: Site) -> AsyncIterator[Row]:
+async def _bare_gaps(site: Site, statuses: Statuses) -> list[float]:
+    """Returns the seconds from the end of a pod of a Job to that of the next one."""
+    container = {"name": "none", "image": "none.invalid/none"}
+    spec = {"restartPolicy": "Never", "nodeSelector": {CLASS_LABEL: "user"}, "containers": [container]}
+    job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {}, "spec": {"template": {"spec": spec}}}
+    bodies = statuses[3][-WRITES:]
+    _, gaps = await site.peer("handing_over", job=job, statuses=(*statuses[:3], bodies), number=CASES // 2)
+    return list(gaps)
+
+
+async def _gaps(site: Site, bare: list[float]) -> AsyncIterator[Row]:
     """Yields the seconds from the end of a client to the pod of the next one."""
     seen = site.kubelet.seen
 
@@ -104,8 +132,8 @@ async def _gaps(site: Site) -> AsyncIterator[Row]:
     await waited_for(enough, f"{CASES // 2} cases have ended", 180)
     gaps = _between(seen)
     name = f"case end to next client pod, {QUEUED} queued"
-    yield Row(f"{name}: median", "s", median(gaps), 0.5)
-    yield Row(f"{name}: most", "s", max(gaps))
+    yield against(median(bare), f"{name}: median", "s", median(gaps))
+    yield against(max(bare), f"{name}: most", "s", max(gaps), None)
 
 
 def _between(seen: Seen) -> list[float]:
@@ -131,7 +159,8 @@ async def _takeover(site: Site) -> AsyncIterator[Row]:
         return any(at > killed + _IN_FLIGHT_SECONDS for at in site.kubelet.seen.appeared.values())
 
     await waited_for(leads, "the standby leads", 120)
-    yield Row(f"leader killed, {QUEUED} queued: standby leads", "s", time.monotonic() - killed, 15)
+    # No standby may lead before the Lease has expired.
+    yield against(LEASE_SECONDS, f"leader killed, {QUEUED} queued: standby leads", "s", time.monotonic() - killed)
     await waited_for(continues, "the standby measures", 120)
     starts = (at for at in site.kubelet.seen.appeared.values() if at > killed + _IN_FLIGHT_SECONDS)
     yield Row(f"leader killed, {QUEUED} queued: next client pod", "s", min(starts) - killed)
@@ -159,26 +188,36 @@ async def _turns(site: Site) -> AsyncIterator[Row]:
         return len(runs()) > len(OTHERS)
 
     await waited_for(enough, "each namespace has had its turn", 600)
-    before = Counter(namespace for _, namespace in runs()[: len(OTHERS)])
+    number = 1 + len(OTHERS)
+    before = {namespace for _, namespace in runs()[:number]}
     times = [at for at, _ in runs()]
-    name = f"{1 + len(OTHERS)} namespaces queueing"
-    yield Row(f"{name}: namespaces left out by the first {len(OTHERS)} runs", "", len(set(OTHERS) - set(before)), 0)
+    name = f"{number} namespaces queueing"
+    yield Row(f"{name}: namespaces left out by the first {number} runs", "", number - len(before), 0)
     yield Row(f"{name}: a run of {TRIALS} trials, to the next: median", "s", median(b - a for a, b in pairwise(times)))
 
 
-async def _delete(site: Site) -> Row:
-    """Waits for the deletions itself, because kubectl looks at one object after the other."""
+async def _bare_delete(site: Site) -> float | None:
+    """Deletes the same objects while a peer does nothing but to remove their finalizers."""
+    await site.stop()
+    await _fill(site, FINALIZER)
+    collections = [(FILE_TRANSFERS.api, FILE_TRANSFERS.plural, None, "")]
+    peer = asyncio.create_task(site.peer("finalizing", collections=collections, number=QUEUED))
+    await asyncio.sleep(_WATCHES_SECONDS)
+    seconds = await _delete(site)
+    await peer
+    return seconds
 
+
+async def _delete(site: Site) -> float | None:
     async def gone() -> bool:
         found = await site.kube.request("GET", FILE_TRANSFERS.path(None), query={"limit": "1"})
         return not found["items"]
 
+    names = [name_of(one) async for one in site.kube.each(FILE_TRANSFERS)]
     began = time.monotonic()
-    every = ("--all", "--all-namespaces", "--wait=false")
-    await asyncio.to_thread(site.kubectl, "delete", "filetransferbenchmarks", *every, timeout=300)
+    await all_of(site.kube.delete(FILE_TRANSFERS, *name) for name in names)
     try:
         await waited_for(gone, "all are gone", _GONE_SECONDS)
-        seconds: float | None = time.monotonic() - began
     except TimeoutError:
-        seconds = None
-    return Row(f"delete {QUEUED} benchmarks", "s", seconds, 60)
+        return None
+    return time.monotonic() - began

@@ -4,12 +4,13 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from statistics import median
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import BROKERS, waited_for
-from benchmarks.scale.rows import Row
+from benchmarks.scale.fixtures import BROKERS, PEER, statuses_of_records, waited_for
+from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import broker
 from tests.e2e.kubectl import KubectlError
@@ -20,25 +21,31 @@ BENCHMARKS: Final = 60
 PODS: Final = 5
 PACE: Final = 5.0
 SECONDS: Final = 90
-LATE_SECONDS: Final = 5.0
+LATEST: Final = 5.0
+"""The latest that a trial may be taken in, as a multiple of the median of the peer."""
+_LAST_SECONDS: Final = 20
 _FOLLOWED_SECONDS: Final = 180
 _REPETITIONS: Final = 30
 
-Trial = tuple[str, str, int, int]
-"""Namespace, benchmark, case and number."""
+Trial = tuple[str, int, int]
+"""Benchmark, case and number."""
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """A stall is a trial that was taken in late, or never, or a loop that the operator's own health check misses."""
+    """A trial is taken in when its record shows it. The peer applies the same statuses in the same bursts."""
     numbers = range(BENCHMARKS)
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
     async with site.nodes(classes), site.namespace():
         process = await site.restart()
+        bare = await _bare_delays(site)
         site.kubelet.pace = PACE
         site.kubelet.go.clear()
         await all_of(site.kube.create(BROKERS, NAMESPACE, _benchmark(number)) for number in numbers)
+        delays = await _delays(site)
         what = f"{BENCHMARKS} running benchmarks, {BENCHMARKS * PODS} client pods"
-        yield Row(f"{what}: stalls", "stalls", await _stalls(site), 0)
+        yield against(median(bare), f"{what}: a trial is taken in: median", "s", median(delays))
+        yield against(median(bare), f"{what}: the last one", "s", max(delays), LATEST)
+        yield Row(f"{what}: overdue tasks and restarts", "", await asyncio.to_thread(_stuck, site), 0)
         yield Row(f"{what}: memory", "MiB", process.peak_mebibytes, 250)
         await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
 
@@ -55,10 +62,18 @@ def _benchmark(number: int) -> dict[str, Any]:
     )
 
 
-async def _stalls(site: Site) -> int:
-    """Counts stalls. Trials begin when all clients should be followed."""
-    taken: dict[Trial, float] = {}
-    watching = asyncio.create_task(_watch(site, taken))
+async def _bare_delays(site: Site) -> list[float]:
+    """Returns the seconds from when a status of the peer was due until it was seen."""
+    statuses = await statuses_of_records(site, BENCHMARKS, round(SECONDS / PACE))
+    async with _taken(site) as taken:
+        _, due = await site.peer("pacing", statuses=statuses, at_once=BENCHMARKS, period=PACE)
+        await asyncio.sleep(PACE)
+    trials = [(f"{PEER}-{index % BENCHMARKS:02d}", 1, 1 + index // BENCHMARKS) for index in range(len(due))]
+    return [taken.get(trial, math.inf) - at for trial, at in zip(trials, due, strict=True)]
+
+
+async def _delays(site: Site) -> list[float]:
+    """Returns the seconds from the end of a trial until it is taken in. They begin when all clients are followed."""
 
     async def followed() -> bool:
         return site.kubelet.following == BENCHMARKS * PODS
@@ -68,36 +83,42 @@ async def _stalls(site: Site) -> int:
         print(f"running: all clients are followed after {seconds:.0f} s", flush=True)
     except TimeoutError:
         print(f"running: no more than {site.kubelet.following} clients are followed", flush=True)
-    site.kubelet.go.set()
-    began = time.monotonic()
-    await asyncio.sleep(SECONDS)
-    until = time.monotonic()
-    await asyncio.sleep(2 * LATE_SECONDS)
-    watching.cancel()
-    printed = {trial: at for trial, at in site.kubelet.seen.printed.items() if began <= at <= until}
+    async with _taken(site) as taken:
+        site.kubelet.go.set()
+        began = time.monotonic()
+        await asyncio.sleep(SECONDS)
+        until = time.monotonic()
+        await asyncio.sleep(_LAST_SECONDS)
+    printed = {trial[1:]: at for trial, at in site.kubelet.seen.printed.items() if began <= at <= until}
     delays = [taken.get(trial, math.inf) - at for trial, at in printed.items()]
-    late = sum(delay > LATE_SECONDS for delay in delays)
-    stuck = await asyncio.to_thread(_stuck, site)
-    spread = f"median {median(delays):.2f} s, most {max(delays):.2f} s"
-    print(f"running: {len(delays)} trials, {late} late, {spread} {stuck}", flush=True)
-    return late + bool(stuck)
+    print(f"running: {len(delays)} trials, {delays.count(math.inf)} never taken in", flush=True)
+    return delays
 
 
-def _stuck(site: Site) -> str:
-    """Returns failures of the operator's health check, or that it restarted."""
+def _stuck(site: Site) -> int:
+    """Returns how often the operator restarted, and whether its health check fails."""
     namespace, pod = site.release.kubectl.namespace, site.release.pod
     try:
         site.release.kubectl("get", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/healthz")
     except KubectlError as error:
-        return str(error)
-    restarts = site.restarts()
-    return f"{restarts} restarts" if restarts else ""
+        print(f"running: {error}", flush=True)
+        return 1 + site.restarts()
+    return site.restarts()
 
 
-async def _watch(site: Site, taken: dict[Trial, float]) -> None:
-    """Notes when each trial was first seen in a record."""
-    async for event in list_and_watch(site.kube, RECORDS, NAMESPACE, {}):
-        if isinstance(event, WatchEvent):
-            spec, status = event.item["spec"], event.item.get("status", {})
-            for trial in status.get("trials", ()):
-                taken.setdefault((NAMESPACE, spec["benchmark"]["name"], spec["case"], trial["trial"]), time.monotonic())
+@asynccontextmanager
+async def _taken(site: Site) -> AsyncIterator[dict[Trial, float]]:
+    """Notes when each trial was first seen in a record, until the context ends."""
+    taken: dict[Trial, float] = {}
+
+    async def watch() -> None:
+        async for event in list_and_watch(site.kube, RECORDS, NAMESPACE, {}):
+            if isinstance(event, WatchEvent):
+                spec, status = event.item["spec"], event.item.get("status", {})
+                for trial in status.get("trials", ()):
+                    taken.setdefault((spec["benchmark"]["name"], spec["case"], trial["trial"]), time.monotonic())
+
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(watch())
+        yield taken
+        task.cancel()
