@@ -126,7 +126,7 @@ async def _renew(kube: Kube, namespace: str) -> None:
 async def handing_over(clients: Clients, *, job: Object, statuses: Statuses, number: int) -> list[float]:
     """Creates one Job after the other. Returns the seconds from the end of a pod to the next one.
 
-    In between it sees the end, applies all statuses and creates the Job.
+    In between it sees the end, applies all statuses, deletes the Job and creates the next one.
     """
     kube, admin = clients
     namespace, seen, changed = statuses[2], dict[str, str](), asyncio.Event()
@@ -156,6 +156,7 @@ async def handing_over(clients: Clients, *, job: Object, statuses: Statuses, num
             await pod_of(f"peer{index:03d}", _SUCCEEDED)
             for body in statuses[3]:
                 await _apply(kube, statuses, _changed(body, index))
+            await kube.delete(JOBS, namespace, f"peer{index:03d}")
             await kube.create(JOBS, namespace, _job(job, index + 1))
             await pod_of(f"peer{index + 1:03d}", "Pending", "Running")
             gaps.append(time.monotonic() - ended)

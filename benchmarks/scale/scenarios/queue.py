@@ -31,8 +31,10 @@ QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
-WRITES: Final = 3
-"""The statuses that are written between two cases: of the record, the result and the benchmark."""
+WRITES: Final = 5
+"""The statuses that are written from the last trial of a case to the next client: those of the record and the benchmark
+with that trial, of the record and the result at the end of the case, and of the benchmark with the next case."""
+WRITES_OF_TRIAL: Final = 2
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
     "warmupTrials": 0,
@@ -99,8 +101,9 @@ async def _queued(site: Site) -> bool:
 async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
     """A trial of the one that measures ends every ten seconds. The peer watches all types at the same time."""
     process = await site.process()
-    arguments = {"collections": WATCHED, "statuses": statuses, "period": QUIET_PACE, "seconds": SECONDS}
-    peer = asyncio.create_task(site.peer("watching", **arguments))
+    period = QUIET_PACE / WRITES_OF_TRIAL
+    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=period, seconds=SECONDS)
+    peer = asyncio.create_task(bare)
     site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()
     await asyncio.sleep(SECONDS)
@@ -108,8 +111,8 @@ async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
     found = counted(one for one in site.audit.new_requests() if not one.name.startswith(PEER))
     print(f"queue: {dict(found.most_common())}", flush=True)
     yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
-    _, bare = await peer
-    yield against(100 * bare, f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds)
+    _, share = await peer
+    yield against(100 * share, f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds)
 
 
 async def _bare_gaps(site: Site, statuses: Statuses) -> list[float]:
