@@ -99,11 +99,11 @@ async def statuses_of_records(site: Site, number: int, trials: int) -> Statuses:
     return RECORDS.api, RECORDS.plural, NAMESPACE, bodies
 
 
-async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float) -> float:
-    """Waits for a condition, and returns the seconds. Raises TimeoutError."""
+async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float, pause: float = 0.2) -> float:
+    """Waits for a condition with a pause after each look, and returns the seconds. Raises TimeoutError."""
     began = time.monotonic()
     while not await condition():
         if time.monotonic() > began + seconds:
             raise TimeoutError(f"{what}: not within {seconds:.0f} s")
-        await asyncio.sleep(0.2)
+        await asyncio.sleep(pause)
     return time.monotonic() - began

@@ -200,7 +200,7 @@ async def finalizing(clients: Clients, *, collections: Sequence[Collection], num
 
 
 async def decoding(_: Clients, *, item: Object, seconds: float, pause: float) -> float:
-    """Decodes a page of a list again and again. Returns the most seconds that one took."""
+    """Decodes a page of a list repeatedly. Returns the most seconds that one took."""
     text = json.dumps({"items": [item] * (1 + _PAGE_BYTES // len(json.dumps(item)))})
     until, most = time.monotonic() + seconds, 0.0
     while time.monotonic() < until:

@@ -15,7 +15,7 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
 
 @asynccontextmanager
 async def waits(address: str) -> AsyncIterator[list[float]]:
-    """Asks a pod for its health again and again, and yields the seconds until each answer."""
+    """Asks a pod for its health repeatedly, and yields the seconds until each answer."""
     found: list[float] = []
 
     async def ask(session: aiohttp.ClientSession) -> None:

@@ -32,8 +32,11 @@ BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
 WRITES: Final = 5
-"""The statuses that are written from the last trial of a case to the next client: those of the record and the benchmark
-with that trial, of the record and the result at the end of the case, and of the benchmark with the next case."""
+"""The statuses that are written from the last trial of a case to the next client.
+
+Those of the record and the benchmark change with that trial. Those of the record and the result change at the end of
+the case. That of the benchmark changes with the next case.
+"""
 WRITES_OF_TRIAL: Final = 2
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
