@@ -4,8 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.operator.recorded import Replay
+from tests.operator.recorded import FOLDER, Replay, recorded
 from tests.plans import Plan
+from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.registry import BENCHMARKS
 from tierbench.results.client_output import OutputParser, SealState, check_seal
 
 NOW = datetime(2026, 11, 25, tzinfo=UTC)
@@ -41,6 +43,15 @@ def test_trials_and_seal_follow_the_plan(plan: Plan) -> None:
     assert [(line.case, line.trial) for line in output.trials] == [(turn.case, turn.trial) for turn in replay.schedule]
     assert output.begun == len(replay.schedule)
     assert check_seal(output, replay.seal).state is SealState.COMPLETE
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FOLDER.glob("*.json")))
+def test_recorded_statuses_have_only_fields_of_this_version(name: str) -> None:
+    """The API server refuses a status with another field, so no benchmark could be made from the recording."""
+    run = recorded(name)
+    benchmark = BENCHMARKS[run.benchmark["kind"]].model_validate(run.benchmark)
+    result = BenchmarkResult.model_validate(run.results[0])
+    assert (benchmark.status.model_extra, result.status.model_extra) == ({}, {})
 
 
 def test_a_log_without_one_line_does_not_match_the_seal() -> None:
