@@ -58,6 +58,7 @@ class ObjectCaches:
         self.results = results or ResultStore(result_samples)
         self._caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
         self._foreign: dict[Key, dict[str, None]] = {}
+        self._expected_jobs: set[Name] = set()
 
     def __getitem__(self, resource: ResourceType) -> InformerCache[Key]:
         return self._caches[resource]
@@ -74,9 +75,15 @@ class ObjectCaches:
         if cache is None:
             return
         if raw is not None:
+            if resource == JOBS:
+                self._expected_jobs.discard(name_of(raw))
             cache.observe(project(resource, raw))
         elif name is not None:
             cache.remove(name)
+
+    def expect_job(self, name: Name) -> None:
+        """Admits the pods of a Job that is about to be created. They can be seen before the answer to its creation."""
+        self._expected_jobs.add(name)
 
     def admit(self, resource: ResourceType, raw: Raw) -> Raw | None:
         """Returns what is kept of a child, or None if it belongs to no benchmark that is known or holds nodes."""
@@ -114,8 +121,9 @@ class ObjectCaches:
         """
         if api_of_pods(pod["metadata"]["labels"].get(LABEL_ROLE)) is not None:
             return owner is not None or self._holds_nodes(benchmark_of(pod))
-        job = self[JOBS].get((pod["metadata"]["namespace"], controller.get("name", "")))
-        return job is not None and job["metadata"]["uid"] == controller.get("uid")
+        name = pod["metadata"]["namespace"], controller.get("name", "")
+        job = self[JOBS].get(name)
+        return name in self._expected_jobs or (job is not None and job["metadata"]["uid"] == controller.get("uid"))
 
     def foreign(self, benchmark: Key) -> tuple[str, ...]:
         """Returns the names of some objects that have the labels of a benchmark, and another owner."""

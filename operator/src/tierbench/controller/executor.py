@@ -136,6 +136,8 @@ class Executor:
     async def _create(self, manifest: Manifest) -> None:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         resource = type_of(manifest["apiVersion"], kind)
+        if resource == JOBS:
+            self._objects.expect_job((self._owner.namespace, name))
         try:
             self._objects.observe_write(resource, await self._kube.create(resource, self._owner.namespace, manifest))
         except ConflictError:
