@@ -31,13 +31,12 @@ QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
-WRITES: Final = 5
+WRITES: Final = 4
 """The statuses that are written from the last trial of a case to the next client.
 
-Those of the record and the benchmark change with that trial. Those of the record and the result change at the end of
-the case. That of the benchmark changes with the next case.
+That of the record changes with that trial and at the end of the case, where the result follows from it. That of the
+benchmark changes with the next case.
 """
-WRITES_OF_TRIAL: Final = 2
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
     "warmupTrials": 0,
@@ -104,8 +103,7 @@ async def _queued(site: Site) -> bool:
 async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
     """A trial of the one that measures ends every ten seconds. The peer watches all types at the same time."""
     process = await site.process()
-    period = QUIET_PACE / WRITES_OF_TRIAL
-    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=period, seconds=SECONDS)
+    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=QUIET_PACE, seconds=SECONDS)
     peer = asyncio.create_task(bare)
     site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()

@@ -63,19 +63,13 @@ def _benchmark(number: int) -> dict[str, Any]:
 
 
 async def _bare_delays(site: Site) -> list[float]:
-    """Returns the seconds from when a status of the peer was due until it was seen.
-
-    For each trial, the operator applies the status of the benchmark, and then that of the record. The second half of
-    the peer's statuses stand for the latter.
-    """
-    at_once = 2 * BENCHMARKS
-    statuses = await statuses_of_records(site, at_once, round(SECONDS / PACE))
+    """Returns the seconds from when a status of the peer was due until it was seen."""
+    statuses = await statuses_of_records(site, BENCHMARKS, round(SECONDS / PACE))
     async with _taken(site) as taken:
-        _, due = await site.peer("pacing", statuses=statuses, at_once=at_once, period=PACE)
+        _, due = await site.peer("pacing", statuses=statuses, at_once=BENCHMARKS, period=PACE)
         await asyncio.sleep(PACE)
-    trials = [(f"{PEER}-{index % at_once:02d}", 1, 1 + index // at_once) for index in range(len(due))]
-    delays = [taken.get(trial, math.inf) - at for trial, at in zip(trials, due, strict=True)]
-    return [delay for index, delay in enumerate(delays) if index % at_once >= BENCHMARKS]
+    trials = [(f"{PEER}-{index % BENCHMARKS:02d}", 1, 1 + index // BENCHMARKS) for index in range(len(due))]
+    return [taken.get(trial, math.inf) - at for trial, at in zip(trials, due, strict=True)]
 
 
 async def _delays(site: Site) -> list[float]:
