@@ -43,6 +43,7 @@ _SPEC: Final[dict[str, Any]] = {
     "repetitions": TRIALS,
 }
 _HOLDER: Final = "holder"
+_QUEUED: Final = "queued-"
 _WATCHES_SECONDS: Final = 10
 _SETTLE_SECONDS: Final = 30
 _GONE_SECONDS: Final = 300
@@ -84,7 +85,7 @@ async def _fill(site: Site, *finalizers: str) -> None:
     """Creates the queued benchmarks: half of them in the namespace of the first, the others in the other ones."""
     half = QUEUED // 2
     namespaces = [NAMESPACE] * half + [OTHERS[number % len(OTHERS)] for number in range(half)]
-    bodies = [file_transfer(f"queued-{number % half:04d}", **_SPEC) for number in range(2 * half)]
+    bodies = [file_transfer(f"{_QUEUED}{number % half:04d}", **_SPEC) for number in range(2 * half)]
     for body in bodies:
         body["metadata"]["finalizers"] = list(finalizers)
     await all_of(
@@ -186,7 +187,7 @@ async def _turns(site: Site) -> AsyncIterator[Row]:
         first = dict[tuple[str, str], float]()
         for (namespace, name, _), at in seen.appeared.items():
             first[namespace, name] = min(at, first.get((namespace, name), at))
-        return sorted((at, namespace) for (namespace, name), at in first.items() if name != _HOLDER)
+        return sorted((at, namespace) for (namespace, name), at in first.items() if name.startswith(_QUEUED))
 
     async def enough() -> bool:
         return len(runs()) > len(OTHERS)
