@@ -1,5 +1,7 @@
 """Who reaches the operator and /metrics of a release, and whom it reaches."""
 
+from dataclasses import replace
+
 from tests.chart.helm import Helm, Json, of_kind
 from tests.chart.test_render import CLUSTER_WIDE, environment, expanded, table
 from tests.network_policies import Peer, permitted
@@ -11,6 +13,7 @@ STRANGER = Peer("10.0.0.3", "default")
 API_SERVER = Peer("192.0.2.1")
 RESOLVER = Peer("10.0.9.9", "kube-system", {"k8s-app": "kube-dns"})
 OPEN: Json = CLUSTER_WIDE | {"metrics": {"authorization": False}}
+COLLECTING: Json = CLUSTER_WIDE | {"collector": {"enabled": True}}
 MONITORED: Json = CLUSTER_WIDE | {"metrics": {"serviceMonitor": {"enabled": True}}}
 
 
@@ -42,6 +45,26 @@ def test_scrapers_and_ports_of_the_api_server_can_be_named(helm: Helm) -> None:
     assert permitted(policies, Peer("10.0.0.4", "bench", test["metadata"]["labels"]), operator, 8080)
     assert permitted(policies, operator, API_SERVER, 7443)
     assert not permitted(policies, operator, API_SERVER, 6443)
+
+
+def test_collector_is_reached_by_clients_if_it_is_enabled_and_may_read_its_own_secret_alone(helm: Helm) -> None:
+    objects = helm.template(COLLECTING)
+    policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
+    operator = replace(operator, ports={**HTTP, "collector": 8443})
+    assert permitted(policies, STRANGER, operator, 8443)
+    assert not permitted(of_kind(helm.template(CLUSTER_WIDE), "NetworkPolicy"), STRANGER, operator, 8443)
+    (secret,) = of_kind(objects, "Secret")
+    assert "data" not in secret, "helm would replace the key"
+    (role,) = (role for role in of_kind(objects, "Role") if role["metadata"]["name"] == secret["metadata"]["name"])
+    names = [role["metadata"]["name"]]
+    assert role["metadata"]["namespace"] == secret["metadata"]["namespace"] == "bench"
+    rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": ["get", "update"]}
+    assert role["rules"] == [rule]
+    found = environment(objects)
+    assert found["TIERBENCH_COLLECTOR_SECRET"] == secret["metadata"]["name"]
+    assert found["TIERBENCH_COLLECTOR_URL"] == f"https://{secret['metadata']['name']}.bench.svc:8443"
+    elsewhere = environment(helm.template(COLLECTING | {"collector": {"enabled": True, "address": "192.0.2.7:30443"}}))
+    assert elsewhere["TIERBENCH_COLLECTOR_URL"] == "https://192.0.2.7:30443"
 
 
 def test_policies_can_be_switched_off(helm: Helm) -> None:

@@ -58,6 +58,7 @@ FULL: Json = {
     },
 }
 ADMISSION = ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
+COLLECTING: Json = CLUSTER_WIDE | {"collector": {"enabled": True, "serviceType": "NodePort"}}
 VARIANTS = pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL], ids=["cluster", "namespaced", "full"])
 
 WRONG_VALUES: list[tuple[Json, str]] = [
@@ -74,6 +75,7 @@ WRONG_VALUES: list[tuple[Json, str]] = [
         "write the name of your account in operator.serviceAccount.name",
     ),
     ({"allNamespaces": True, "fullnameOverride": "Bench"}, "does not match pattern"),
+    ({"allNamespaces": True, "collector": {"enabled": True, "address": "192.0.2.7"}}, "does not match pattern"),
     ({"logFormat": "xml"}, "value must be one of 'text', 'json'"),
     ({"watchNamespaces": ["tierbench-leases"]}, "keep benchmarks in another one"),
     ({"watchNamespaces": ["bench"]}, "their authors could act as the operator: keep benchmarks in another one"),
@@ -295,7 +297,7 @@ def test_namespaced_rights_are_those_of_the_table(helm: Helm) -> None:
     }
 
 
-@VARIANTS
+@pytest.mark.parametrize("values", [CLUSTER_WIDE, NAMESPACED, FULL, COLLECTING])
 def test_every_role_is_bound_to_the_operator_alone(helm: Helm, values: Json) -> None:
     objects = helm.template(values)
     (deployment,) = of_kind(objects, "Deployment")

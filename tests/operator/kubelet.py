@@ -3,17 +3,21 @@
 import asyncio
 import contextlib
 import itertools
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
+
+import aiohttp
 
 from tests.api.server import ApiServer
 from tests.operator.player import Client, Player, Pod, begin
 from tests.operator.process import Operator, token_of
 from tests.operator.relay import Relay
 from tierbench.kube.client import ConflictError, Kube, NotFoundError
-from tierbench.kube.meta import PODS, format_time
+from tierbench.kube.meta import PODS, format_time, type_of
 from tierbench.workloads.plan import ScheduledTrial
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_ROLE
 
@@ -22,6 +26,8 @@ _OPERATOR = "operator"
 HOST = "127.0.0.1"
 """The address of all nodes."""
 _POLL_SECONDS = 0.1
+_PIECE_BYTES = 1000
+_ANSWER = aiohttp.ClientTimeout(total=10)
 
 
 class Hold:
@@ -90,6 +96,27 @@ class Kubelet(Player):
     async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
         if hold := self.holds.get((client.namespace, client.benchmark)):
             await hold.wait(scheduled)
+
+    async def deliver(self, pod: Pod, lines: bytes, trials: int) -> None:
+        """Pushes lines as a client does, to whichever operator leads."""
+        volume = next((item for item in pod["spec"]["volumes"] if item["name"] == "collector"), None)
+        if volume is None:
+            return
+        namespace, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
+        secret = await self.kube.get(type_of("v1", "Secret"), namespace, volume["secret"]["secretName"])
+        headers = {"Authorization": f"Bearer {b64decode(secret['data']['collector-token']).decode()}"}
+        received, known = 0, {"wanted": True, "recorded": 0}
+        async with aiohttp.ClientSession(headers=headers) as session:
+            while known["wanted"] and known["recorded"] < trials:
+                for operator in list(self.operators.values()):
+                    url = f"https://{HOST}:{operator.collector}/v1/lines/{namespace}/{name}?offset={received}"
+                    with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                        piece = lines[received : received + _PIECE_BYTES]
+                        async with session.post(url, data=piece, ssl=False, timeout=_ANSWER) as answer:
+                            if answer.status == HTTPStatus.OK:
+                                known = await answer.json()
+                                received = known["received"]
+                await asyncio.sleep(_POLL_SECONDS)
 
     def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
         duration = self.durations.get((client.namespace, client.benchmark))

@@ -101,6 +101,9 @@ class Player:
     async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
         """Returns when a client may end a trial."""
 
+    async def deliver(self, pod: Pod, lines: bytes, trials: int) -> None:
+        """Returns when a client has delivered its lines, or does not have to."""
+
     def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
         """Returns the duration of a trial by the client's clock, or 0 for the recorded duration."""
         return 0
@@ -137,6 +140,7 @@ class Player:
             await self.may_end(client, scheduled)
             log.print(replay.end(scheduled, datetime.now(UTC), self.nanoseconds(client, scheduled)))
         log.end()
+        await self.deliver(pod, b"".join(log.lines), len(replay.schedule))
         await self.end(pod, 0, replay.seal)
 
     async def end(self, pod: Pod, exit_code: int, message: str) -> None:

@@ -41,12 +41,13 @@ class Operator:
         own, self.log = folder / "operator.kubeconfig", folder / "operator.log"
         own.write_text(json.dumps(kubeconfig))
         (container,) = pod["containers"]
-        self.port, probes = free_ports(2)
+        self.port, self.collector, probes = free_ports(3)
         given = {variable["name"]: variable.get("value", "") for variable in container["env"]}
         local = {
             "KUBECONFIG": str(own),
             "TIERBENCH_HTTP_PORT": str(self.port),
             "TIERBENCH_PROBE_PORT": str(probes),
+            "TIERBENCH_COLLECTOR_PORT": str(self.collector),
             "PYTHONPATH": _MODULES,
         }
         command = ["setpriv", "--pdeathsig", "KILL", "--", sys.executable, "-c", _PROGRAM]

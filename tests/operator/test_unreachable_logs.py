@@ -52,3 +52,22 @@ def test_traces_that_fit_no_status_wait_for_the_log(site: Site, kubectl: Kubectl
     assert {trace["trial"] for trace in result["status"]["traces"]} == {1, 2}
     wait_for("the log was read", lambda: running.condition("LogsReachable").get("status") == "True")
     assert_nothing_left(running)
+
+
+@pytest.mark.timing
+def test_trials_are_pushed(site: Site, kubectl: Kubectl) -> None:
+    """The operator is killed while the client measures, and another one takes the lines."""
+    running = Running(kubectl)
+    site.release.install("collector.enabled=true")
+    try:
+        with site.without_logs(CLIENT_NODE):
+            with site.holding_clients(running, file_transfer(repetitions=10), trial=3):
+                site.kill()
+            running.wait_for_phase("Complete")
+    finally:
+        site.release.install()
+    assert_every_trial_once(running, 10)
+    (result,) = running.results
+    assert {trial["collectedBy"] for trial in result["status"]["trials"]} == {"Push"}
+    assert {trial.get("attempt", 1) for trial in result["status"]["trials"]} == {1}
+    assert_nothing_left(running)

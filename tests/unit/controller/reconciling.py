@@ -38,11 +38,12 @@ def foreign(name: str, role: str | None, **more: str) -> Raw:
 
 
 class Demo:
-    """A benchmark named demo, of one case with one trial, on nodes c1 and u1."""
+    """A benchmark named demo, of one case with one trial unless the test says otherwise, on nodes c1 and u1."""
 
-    def __init__(self) -> None:
+    def __init__(self, repetitions: int = 1) -> None:
         self.api = ApiServer()
-        stored = benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"], repetitions=1).to_json()
+        spec = {"servers": {"nodeClassNames": ["cloud"]}, "fileSizes": ["1Mi"], "repetitions": repetitions}
+        stored = benchmark(**spec).to_json()
         stored["metadata"] |= {
             "labels": {"team": "edge", "argocd.argoproj.io/instance": "app"},
             "finalizers": [FINALIZER],

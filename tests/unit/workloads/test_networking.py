@@ -32,12 +32,12 @@ IN_CLUSTER = Peer("10.0.9.8", "kafka", {"app": "kafka"})
 class Isolated:
     """A server of a benchmark and its policy, its client, and strangers."""
 
-    def __init__(self, given: Benchmark, policy: Policy | None = None) -> None:
+    def __init__(self, given: Benchmark, policy: Policy | None = None, collector: str = "") -> None:
         owner = replace(OWNER, kind=given.KIND.kind)
         workload = workload_of(owner, given.spec, IMAGES, Policy())
         instance = ServerInstance("demo-r1-s1", "demo-r1-s1-uid-1", 1, 0, workload.server_placements()[0], "j1", CLASS)
         manifests = workload.server(replace(instance, api_version="kafka.strimzi.io/v1"))
-        self.policy = network_policy(owner, instance, manifests, policy or Policy())
+        self.policy = network_policy(owner, instance, manifests, policy or Policy(), collector)
         self.pod: Manifest = manifests[-1]
         run = {**owner.selector, LABEL_RUN: "1"}
         self.server = self._pod(self.pod["metadata"]["labels"])
@@ -89,6 +89,20 @@ def test_clients_go_nowhere_else(kind: str) -> None:
     for elsewhere in (METADATA_SERVICE, OUTSIDE, IN_CLUSTER, *here.strangers):
         assert not here.reaches(here.client, elsewhere, 80)
         assert not here.reaches(here.server, elsewhere, 80)
+
+
+@pytest.mark.parametrize(
+    ("collector", "elsewhere"),
+    [("https://tierbench-collector.bench.svc:8443", False), ("https://192.0.2.7:8443", True)],
+)
+def test_clients_reach_the_collector(collector: str, *, elsewhere: bool) -> None:
+    """The address of a node or a load balancer may become another one on the way."""
+    here = Isolated(KINDS["files"][0](access="ClusterIP"), collector=collector)
+    operator = Peer("10.0.9.7", "bench", {"app.kubernetes.io/name": "tierbench"})
+    assert here.reaches(here.client, operator, 8443)
+    assert not here.reaches(here.client, operator, 8080)
+    assert here.reaches(here.client, OUTSIDE, 8443) == elsewhere
+    assert not here.reaches(here.client, OUTSIDE, 443)
 
 
 @pytest.mark.parametrize("access", ["NodePort", "HostNetwork"])

@@ -7,9 +7,10 @@ import pytest
 
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
+from tierbench.api.node_class import ResultsPath
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.workloads.pods import NO_SIDECARS, available_size, measured_resources, sidecar_resources
-from tierbench.workloads.workload import Images, NodeSize
+from tierbench.workloads.workload import Images, Manifest, NodeSize
 
 BENCHMARKS = {
     "files": benchmark(preflight={}),
@@ -208,3 +209,38 @@ def test_results_keep_what_was_asked_for() -> None:
     plain = World(benchmark())
     plain.run()
     assert not any("Limits" in name for result in plain.results.values() for name in result.spec.settings)
+
+
+COLLECTOR = "https://tierbench-collector.bench.svc:8443"
+
+
+@pytest.mark.parametrize(("results", "pushes"), [("Auto", True), ("Push", True), ("Logs", False), ("Status", False)])
+def test_client_pushes_if_its_class_allows_it_and_there_is_a_collector(results: str, *, pushes: bool) -> None:
+    for collector in (COLLECTOR, ""):
+        pod = client_of(World(images=replace(IMAGES, collector=collector)), results)
+        (container,) = pod["spec"]["containers"]
+        given = [word for word in container["args"] if word.startswith("--collector=")]
+        mounts = {mount["name"] for mount in container["volumeMounts"]}
+        expected = pushes and collector != ""
+        assert given == ([f"--collector={COLLECTOR}/v1/lines/default/$(POD_NAME)"] if expected else [])
+        assert ({"collector", "spool"} <= mounts) == expected
+        assert "initContainers" not in pod["spec"], "a kubelet shares the room of seals among containers"
+        label = pod["metadata"]["labels"].get("tierbench.io/results")
+        assert label == (None if results == "Auto" else results)
+
+
+def test_paho_does_not_push() -> None:
+    clients = {"nodeClassNames": ["user"], "engine": "Paho"}
+    pod = client_of(World(broker_benchmark(clients=clients), images=replace(IMAGES, collector=COLLECTOR)), "Push")
+    assert not [word for word in pod["spec"]["containers"][0]["args"] if "collector" in word]
+
+
+def client_of(world: World, results: str) -> Manifest:
+    """Returns the pod template of the first client on a node class with these results."""
+    user = world.classes["user"]
+    changed = user.spec.model_copy(update={"results": ResultsPath(results)})
+    world.classes["user"] = user.model_copy(update={"spec": changed})
+    while not world.manifests:
+        world.advance()
+    template: Manifest = next(iter(world.manifests.values()))["spec"]["template"]
+    return template

@@ -6,20 +6,60 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
+	"tierbench.io/client/internal/collect"
 	"tierbench.io/client/internal/contract"
 )
 
 // ending reports what an engine measured: as text, or as lines of the contract with a seal.
 type ending struct {
 	output, terminationLog string
+	delivery               delivery
+}
+
+// delivery says where the lines are delivered if no one can read the log.
+type delivery struct {
+	url, tokenFile, pinFile, spool string
+	timeout                        int
+}
+
+func (d *delivery) add(set *pflag.FlagSet) {
+	set.StringVar(&d.url, "collector", "", "URL where the operator takes the lines of --output json")
+	set.StringVar(&d.tokenFile, "collector-token-file", "", "file with the token for --collector")
+	set.StringVar(&d.pinFile, "collector-pin-file", "", "file with the pin of the collector's key")
+	set.IntVar(&d.timeout, "collector-timeout-seconds", 30, "time until the first answer of --collector")
+	set.StringVar(&d.spool, "spool", "", "file that keeps the lines until the operator has recorded them")
+}
+
+// run prints a series to the log, and delivers what it printed. The seal is written before: the pod may end at any time.
+func (d *delivery) run(ctx context.Context, measure func(*contract.Printer) (contract.Seal, error)) error {
+	if d.url == "" {
+		_, err := measure(contract.NewPrinter(os.Stdout))
+		return err
+	}
+	token, noToken := wordIn("collector-token-file", d.tokenFile)
+	pin, noPin := wordIn("collector-pin-file", d.pinFile)
+	spool, noSpool := collect.NewSpool(os.Stdout, d.spool)
+	seal, err := measure(contract.NewPrinter(spool))
+	undelivered := errors.Join(noToken, noPin, noSpool)
+	if undelivered == nil {
+		collector := collect.New(d.url, token, pin)
+		collector.Timeout = time.Duration(d.timeout) * time.Second
+		undelivered = collector.Deliver(ctx, spool, seal.Trials)
+	}
+	if undelivered != nil {
+		fmt.Fprintln(os.Stderr, undelivered)
+	}
+	return err
 }
 
 func (e *ending) add(set *pflag.FlagSet) {
 	set.StringVar(&e.output, "output", "text", "text, or json: the contract's lines")
 	set.StringVar(&e.terminationLog, "termination-log", "", "file for the seal of --output json (a container's termination message)")
+	e.delivery.add(set)
 }
 
 func (e *ending) check() error {
@@ -38,8 +78,9 @@ func (e *ending) run(ctx context.Context, text contract.Report, series *contract
 		}
 		return err
 	}
-	printer := contract.NewPrinter(os.Stdout)
-	return e.seal(printer, series.Run(ctx, printer))
+	return e.delivery.run(ctx, func(printer *contract.Printer) (contract.Seal, error) {
+		return e.seal(printer, series.Run(ctx, printer))
+	})
 }
 
 // refuse ends the program before it begins. A seal without trials tells the operator why.
@@ -48,11 +89,12 @@ func (e *ending) refuse(err error) error {
 	if !errors.As(err, &failure) {
 		failure = &contract.Failure{Reason: "InvalidArguments", Message: err.Error()}
 	}
-	return e.seal(contract.NewPrinter(io.Discard), failure)
+	_, err = e.seal(contract.NewPrinter(io.Discard), failure)
+	return err
 }
 
 // seal writes the termination message about the printed lines, and about err.
-func (e *ending) seal(printer *contract.Printer, err error) error {
+func (e *ending) seal(printer *contract.Printer, err error) (contract.Seal, error) {
 	var failure *contract.Failure
 	switch {
 	case errors.Is(err, context.Canceled):
@@ -60,5 +102,6 @@ func (e *ending) seal(printer *contract.Printer, err error) error {
 	case err != nil && !errors.As(err, &failure):
 		failure = &contract.Failure{Reason: "ClientError", Message: err.Error()}
 	}
-	return errors.Join(err, contract.WriteTermination(e.terminationLog, printer.Seal(failure)))
+	seal := printer.Seal(failure)
+	return seal, errors.Join(err, contract.WriteTermination(e.terminationLog, seal))
 }

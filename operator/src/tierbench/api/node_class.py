@@ -109,6 +109,15 @@ FreeText = Annotated[
 ]
 
 
+class ResultsPath(StrEnum):
+    """How the trials of a client come to the operator."""
+
+    AUTO = "Auto"
+    LOGS = "Logs"
+    PUSH = "Push"
+    STATUS = "Status"
+
+
 class NodeClassSpec(Model):
     """The nodes of a class, and their properties that Kubernetes does not know."""
 
@@ -132,6 +141,13 @@ class NodeClassSpec(Model):
     )
     storage: FreeText | None = Field(
         default=None, description="Type of their disks: sd-card, emmc, nvme. Each result contains it."
+    )
+    results: ResultsPath = Field(
+        default=ResultsPath.AUTO,
+        description="How the trials of clients on these nodes come to the operator. Auto: by the log; if that cannot "
+        "be read, by a push; at last by the status of the pod. Logs: by the log, or at last by the status. Push: "
+        "clients push until their deadline, which needs the chart value `collector.enabled`. Status: by the status of "
+        "the pod alone, which holds about 25 trials of a file transfer.",
     )
 
 

@@ -43,6 +43,7 @@ class CollectedBy(StrEnum):
     """How a trial came from its client to the operator."""
 
     LOGS = "Logs"
+    PUSH = "Push"
     STATUS = "Status"
 
 
@@ -54,7 +55,8 @@ class ResultTrial(TrialFields, OpenModel):
     )
     collected_by: CollectedBy = Field(
         default=CollectedBy.LOGS,
-        description="How the trial came to the operator: by the log of its client, or by the status of its pod.",
+        description="How the trial came to the operator: by the log of its client, by a push of the client, or by the "
+        "status of its pod.",
     )
     round_trip: Spread | None = Field(
         default=None, description="Round trips in the trial: of messages through a broker, or of echo requests."

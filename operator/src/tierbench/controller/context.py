@@ -10,6 +10,7 @@ from typing import Any, Final
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.result import RESULTS
+from tierbench.controller.collector import Inbox
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
@@ -239,6 +240,7 @@ class Context:
     slots: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_SLOTS))
     """Of benchmarks that do not measure, a few are reconciled at a time. So those that measure continue at once."""
     definitions: DefinitionCheck = field(default_factory=DefinitionCheck)
+    inbox: Inbox = field(default_factory=Inbox)
 
     @property
     def results(self) -> ResultStore[Samples]:

@@ -3,7 +3,9 @@
 import hashlib
 import secrets
 from base64 import b64encode
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -20,13 +22,13 @@ _DER, _PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 _PKCS8 = serialization.PrivateFormat.PKCS8
 
 
-def fill(credentials: Credentials) -> Manifest:
-    """Returns the Secret with new data: token, key and pin of the agent.
+def fill(credentials: Credentials, of_run: Mapping[str, bytes] = MappingProxyType({})) -> Manifest:
+    """Returns the Secret with new data: token, key and pin of the agent, and what is the same in the whole run.
 
     With `certificate`, it also has a CA and a server certificate that the CA signed. With `account`, it also has what
     that function returns for the user.
     """
-    data = _agent()
+    data = {**_agent(), **of_run}
     if credentials.account is not None:
         data |= credentials.account(credentials.username)
     if credentials.certificate:
@@ -35,14 +37,34 @@ def fill(credentials: Credentials) -> Manifest:
 
 
 def _agent() -> dict[str, bytes]:
-    """Returns token, key and pin. The pin has the format of curl's --pinnedpubkey."""
+    """Returns token, key and pin."""
     key = ec.generate_private_key(ec.SECP256R1())
-    public = key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     return {
         AGENT_TOKEN: secrets.token_urlsafe(32).encode(),
-        AGENT_KEY: key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
-        AGENT_PIN: b"sha256//" + b64encode(hashlib.sha256(public).digest()),
+        AGENT_KEY: _pem(key),
+        AGENT_PIN: pin_of(key),
     }
+
+
+def pin_of(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Returns the pin of a key, in the format of curl's --pinnedpubkey."""
+    public = key.public_key().public_bytes(_DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return b"sha256//" + b64encode(hashlib.sha256(public).digest())
+
+
+def new_key() -> bytes:
+    """Returns a new private key as PEM."""
+    return _pem(ec.generate_private_key(ec.SECP256R1()))
+
+
+def self_signed(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """Returns a certificate of a key, for clients that know its pin."""
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
+    return _builder(name, name, key.public_key()).sign(key, hashes.SHA256()).public_bytes(_PEM)
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption())
 
 
 def certificates(*hosts: str) -> dict[str, bytes]:
@@ -70,7 +92,7 @@ def certificates(*hosts: str) -> dict[str, bytes]:
     return {
         "ca.crt": ca.public_bytes(_PEM),
         "tls.crt": certificate.public_bytes(_PEM),
-        "tls.key": key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption()),
+        "tls.key": _pem(key),
     }
 
 

@@ -2,8 +2,9 @@
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Metadata, Model
@@ -73,6 +74,7 @@ class Executor:
 
     Its labels are copied to its results. A result or record that has changed since it was observed raises
     ConflictError. `records` has the records by name, and None for those that do not exist. It is kept current.
+    `of_run` returns credentials that are the same in a run, by the UID of the benchmark and the number of the run.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Executor:
         lease_namespace: str,
         results: Mapping[str, BenchmarkResult],
         records: dict[str, BenchmarkRecord | None],
+        of_run: Callable[[tuple[str, int]], Mapping[str, bytes]] = lambda _: MappingProxyType({}),
     ) -> None:
         self._kube = kube
         self._objects = objects
@@ -94,6 +97,7 @@ class Executor:
         self._uids = dict(observed.uids)
         self._labels = labels
         self._lease_namespace = lease_namespace
+        self._of_run = of_run
         self._records = records
         self._versions = {name: result.metadata.resource_version for name, result in results.items()}
 
@@ -112,7 +116,8 @@ class Executor:
                 for manifest in manifests:
                     await self._create(manifest)
             case CreateCredentials(credentials):
-                await self._create(fill(credentials))
+                run = int(credentials.manifest["metadata"]["labels"][LABEL_RUN])
+                await self._create(fill(credentials, self._of_run((self._owner.uid, run))))
             case DeleteServer(name):
                 await self._delete_server(name)
             case DeleteProviderObject(api_version, kind, name):

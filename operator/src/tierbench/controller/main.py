@@ -14,6 +14,7 @@ from yarl import URL
 
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.controller.advisor import Advisor
+from tierbench.controller.collector import run_collector
 from tierbench.controller.context import Context, restore_queue
 from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
@@ -96,6 +97,9 @@ async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) ->
             partial(run_definition_check, kube, context.definitions, metrics, reconcile_all),
         ):
             group.create_task(_endless(_after(lists.synced, run)))
+        if secret := context.settings.collector_secret:
+            name, port = (context.settings.release.partition("/")[0], secret), context.settings.collector_port
+            group.create_task(_endless(run_collector(context.inbox, kube, name, port)))
         await _wait_until_served(kube, informers)
         await run_kopf(context, informers, lists, elector.release)
         stop.set()

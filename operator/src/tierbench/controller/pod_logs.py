@@ -1,24 +1,30 @@
 """Follows the logs of client pods, so that a printed line is not lost when its pod is deleted.
 
-Where a log cannot be read, the trials that the termination message holds count.
+Where a log cannot be read, lines that a client pushes count, and the trials that the termination message holds.
 """
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
+from tierbench.api.node_class import ResultsPath
 from tierbench.api.record import CollectedBy
+from tierbench.controller.collector import Inbox
 from tierbench.domain.decision import FailedRequest, PodLog
 from tierbench.domain.views import PodView, Termination
 from tierbench.kube.client import REQUEST_ERRORS, Kube
+from tierbench.kube.meta import Name
 from tierbench.results.client_output import Output, OutputParser, SealState, add_sealed, check_seal
-from tierbench.workloads.workload import CLIENT
+from tierbench.workloads.workload import CLIENT, Owner
 
 _RETRY_SECONDS = 1.0
 _REST_SECONDS = 2.0  # the API server gives up a node that does not answer after half a minute
+_WITHOUT_LOGS = frozenset({ResultsPath.PUSH, ResultsPath.STATUS})
+_LONG_AGO = datetime.fromtimestamp(0, UTC)
+_BY_STATUS = "its node class has results: Status, and the termination message does not hold all trials"
 _EMPTY = "the log is empty, but the client has printed trials"
 _logger = logging.getLogger(__name__)
 
@@ -26,14 +32,17 @@ _logger = logging.getLogger(__name__)
 @dataclass
 class _Log:
     """The parsed part of one pod's log. `failure` is why, and since when, it cannot be read to its end. `current` says
-    whether the last call of `read` has read it to its end. `task` follows it, or reads its `rest`."""
+    whether the last call of `read` has read it to its end. `task` follows it, or reads its `rest`. `broken` says that
+    it cannot be followed."""
 
+    name: Name
     output: Output = field(default_factory=Output)
     complete: bool = False
     current: bool = False
     failure: FailedRequest | None = None
     task: asyncio.Task[None] | None = None
     rest: bool = False
+    broken: bool = False
 
     def update(self, output: Output) -> bool:
         """Stores an output if it has more than the stored one. Returns whether it has."""
@@ -51,11 +60,12 @@ class _Log:
 
 
 class LogFollower:
-    """Follows the logs of one benchmark's client pods. Calls `on_line` after each line."""
+    """Follows the logs of one benchmark's client pods, and takes what they push. Calls `on_line` after each line."""
 
-    def __init__(self, kube: Kube, namespace: str, on_line: Callable[[], None]) -> None:
+    def __init__(self, kube: Kube, owner: Owner, inbox: Inbox, on_line: Callable[[], None]) -> None:
         self._kube = kube
-        self._namespace = namespace
+        self._owner = owner
+        self._inbox = inbox
         self._on_line = on_line
         self._pods: dict[str, _Log] = {}
 
@@ -64,13 +74,14 @@ class LogFollower:
         with `to_now`, also reads the logs of running pods."""
         clients = {pod.uid: pod for pod in pods}
         for uid in self._pods.keys() - clients.keys():
-            self._pods.pop(uid).stop()
+            self._drop(uid)
         for pod in clients.values():
-            known = self._pods.setdefault(pod.uid, _Log())
+            known = self._pods.setdefault(pod.uid, _Log(self._name(pod)))
             known.current = False
+            self._take_pushed(pod, known)
             if pod.terminated is not None:
                 await self._finish(pod, pod.terminated, known)
-            elif pod.started and known.task is None:
+            elif pod.started and known.task is None and pod.results not in _WITHOUT_LOGS:
                 known.task = asyncio.create_task(self._follow(pod, known))
             if to_now and pod.started and pod.terminated is None:
                 await self._read_to_now(pod, known)
@@ -78,6 +89,18 @@ class LogFollower:
             uid: PodLog(known.output, known.complete, known.failure, known.current or known.complete)
             for uid, known in self._pods.items()
         }
+
+    def acknowledge(self, logs: Mapping[str, PodLog], recorded: Iterable[str]) -> None:
+        """Tells the pods with these UIDs that the trials of `logs` are stored."""
+        for uid in recorded:
+            if uid in self._pods:
+                self._inbox.acknowledge(self._pods[uid].name, logs[uid].output.lines)
+
+    def _take_pushed(self, pod: PodView, known: _Log) -> None:
+        """Takes what a pod has pushed. Its lines are wanted if its log brings none."""
+        wanted = pod.results is ResultsPath.PUSH or known.broken or not known.output.begun
+        scope = (self._owner.uid, pod.run)
+        known.update(self._inbox.expect(known.name, scope, self._on_line, wanted=wanted))
 
     async def _finish(self, pod: PodView, ended: Termination, known: _Log) -> None:
         """Reads the complete log of a terminated pod, unless all that its seal counts has been read."""
@@ -94,6 +117,11 @@ class LogFollower:
 
     async def _read_rest(self, pod: PodView, ended: Termination, known: _Log) -> None:
         begun = self._kube.now()
+        if pod.results is ResultsPath.STATUS:
+            known.output = add_sealed(known.output, ended.message)
+            known.complete = _is_complete(known.output, ended)
+            known.failure = None if known.complete else FailedRequest(_LONG_AGO, _BY_STATUS)
+            return
         if not _is_complete(known.output, ended):
             try:
                 found = (await self._read(pod, None)).output
@@ -138,6 +166,7 @@ class LogFollower:
                 if (await self._read(pod, known)).is_full:
                     return
             except REQUEST_ERRORS as error:
+                known.broken = True
                 _logger.debug("cannot follow a log; retrying", extra=self._fields(pod, str(error)))
             except Exception as error:
                 _logger.exception("cannot follow a log; reading it after the end", extra=self._fields(pod, str(error)))
@@ -147,22 +176,31 @@ class LogFollower:
     async def _read(self, pod: PodView, known: _Log | None) -> OutputParser:
         """Reads a log from its first line. If `known` is given, follows it and updates `known` after each line."""
         reader = OutputParser()
-        async with aclosing(self._kube.log(self._namespace, pod.name, CLIENT, follow=known is not None)) as pieces:
+        log = self._kube.log(*self._name(pod), CLIENT, follow=known is not None)
+        async with aclosing(log) as pieces:
             async for piece in pieces:
                 if reader.feed(piece) and known is not None and known.update(reader.output):
+                    known.broken = False
                     self._on_line()
                 if reader.is_full:
                     break
         return reader
 
     def _fields(self, pod: PodView, error: str) -> dict[str, str]:
-        return {"pod": f"{self._namespace}/{pod.name}", "node": pod.node, "error": error}
+        return {"pod": "/".join(self._name(pod)), "node": pod.node, "error": error}
+
+    def _name(self, pod: PodView) -> Name:
+        return self._owner.namespace, pod.name
+
+    def _drop(self, uid: str) -> None:
+        known = self._pods.pop(uid)
+        known.stop()
+        self._inbox.forget(known.name)
 
     def close(self) -> None:
         """Stops following all logs."""
-        for known in self._pods.values():
-            known.stop()
-        self._pods.clear()
+        for uid in tuple(self._pods):
+            self._drop(uid)
 
 
 def _is_complete(output: Output, ended: Termination) -> bool:

@@ -105,7 +105,7 @@ class BenchmarkReconciler:
         self._key = (owner.kind, owner.namespace, owner.name)
         self._event = context.workqueue.event(self._key)
         self._recorder = recorder_of(context.kube, owner)
-        self._logs = LogFollower(context.kube, owner.namespace, self._event.set)
+        self._logs = LogFollower(context.kube, owner, context.inbox, self._event.set)
         self._ref_manager = ControllerRefManager(owner)
         self._rejected_create: FailedRequest | None = None
         self._retries = RetryTracker()
@@ -222,6 +222,7 @@ class BenchmarkReconciler:
         written = await self._write(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
+        self._logs.acknowledge(observed.logs, decision.recorded)
         self._rejected_create = None
         for event in decision.events:
             await self._recorder.event(event.reason, event.message, warning=event.warning)
@@ -306,6 +307,7 @@ class BenchmarkReconciler:
             permanently_rejected=self._retries.permanently_rejected,
             unreadable=owned.children.unreadable | broken,
             isolated=context.settings.isolated,
+            collector=context.settings.images.collector,
         )
 
     def _raw(self) -> Raw:
@@ -331,8 +333,9 @@ class BenchmarkReconciler:
         self, observed: ClusterState, labels: Mapping[str, str], results: Mapping[str, BenchmarkResult]
     ) -> Executor:
         context = self._context
-        leases = context.settings.lease_namespace
-        return Executor(context.kube, context.objects, self._resource, observed, labels, leases, results, self._records)
+        caches, leases = context.objects, context.settings.lease_namespace
+        kept = (labels, leases, results, self._records)
+        return Executor(context.kube, caches, self._resource, observed, *kept, context.inbox.credentials)
 
     def _leave_queue(self) -> None:
         """Lets the benchmarks go ahead that wait behind this one."""

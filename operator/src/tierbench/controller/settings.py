@@ -47,6 +47,10 @@ class Settings:
     """A port of /healthz and /readyz for the kubelet alone, so that others cannot take its connections."""
     metrics_authorization: bool
     """Whether only users whom the API server authorizes may get /metrics."""
+    collector_secret: str
+    """The Secret with the key of the collector, or nothing without a collector."""
+    collector_port: int
+    """The port where clients push their lines."""
     isolated: bool
     """Whether NetworkPolicies isolate the pods of benchmarks."""
     log_level: str
@@ -81,12 +85,15 @@ class Settings:
                 user=_user(environment.get("TIERBENCH_WORKLOADS_USER", "")),
                 alternatives=_alternatives(environment.get("TIERBENCH_IMAGE_ALTERNATIVES", "{}")),
                 priority_class=environment.get("TIERBENCH_PRIORITY_CLASS", ""),
+                collector=environment.get("TIERBENCH_COLLECTOR_URL", ""),
             ),
             policy=_policy(environment),
             quotas=_values(Quotas, "limits", environment),
             http_port=_port("TIERBENCH_HTTP_PORT", environment.get("TIERBENCH_HTTP_PORT", "8080")),
             probe_port=_port("TIERBENCH_PROBE_PORT", probes) if probes else None,
             metrics_authorization=environment.get("TIERBENCH_METRICS_AUTHORIZATION") == "true",
+            collector_secret=environment.get("TIERBENCH_COLLECTOR_SECRET", ""),
+            collector_port=_port("TIERBENCH_COLLECTOR_PORT", environment.get("TIERBENCH_COLLECTOR_PORT", "8443")),
             isolated=environment.get("TIERBENCH_NETWORK_POLICIES") == "true",
             log_level=environment.get("TIERBENCH_LOG_LEVEL", "info").upper(),
             log_format=_log_format(environment.get("TIERBENCH_LOG_FORMAT", LogFormat.TEXT)),

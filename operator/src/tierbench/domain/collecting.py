@@ -14,6 +14,10 @@ from tierbench.results.client_output import SealState, check_seal
 _LONGEST_ERROR: Final = 300
 _CAUSES: Final = (
     (
+        ("results: status",),
+        "its node class has results: Status, and the status of a pod does not hold so many trials. Set results: Auto",
+    ),
+    (
         ("refused",),
         "nothing listens at the port of its kubelet. KubeEdge needs cloudStream and edgeStream, or iptables rules for "
         "its tunnel",

@@ -76,7 +76,8 @@ class Observed(ClusterState):
     namespace that can be deleted if that is too much, the largest first. `rejected_create` is the last failed create.
     `rejected_pods` maps Jobs whose pods the API server rejects. `rejected_results` maps results that it rejects to its
     message. The `permanently_rejected` ones cannot even be stored as failed. `unreadable` names results that this
-    version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark.
+    version cannot parse. `isolated` says whether a NetworkPolicy protects the pods of the benchmark. `collector` is the
+    URL where clients push their lines.
     """
 
     benchmark: Benchmark
@@ -100,6 +101,7 @@ class Observed(ClusterState):
     permanently_rejected: frozenset[str] = frozenset()
     unreadable: frozenset[str] = frozenset()
     isolated: bool = False
+    collector: str = ""
 
 
 def is_unreachable(state: ClusterState, pod: PodView) -> bool:
@@ -240,7 +242,7 @@ class Decision:
     `requeue_after` is in seconds; 0 reconciles again at once, because the actions have changed something. `waits_for`
     is what the benchmark queues for until it holds its nodes. `reads_records` names the records that the next reconcile
     observes. `needs_earlier_runs` asks for the results of earlier runs, and `reads_logs` for logs up to their current
-    end.
+    end. `recorded` are the UIDs of the client pods whose trials are all stored once the actions are carried out.
     """
 
     status: BenchmarkStatus
@@ -251,3 +253,4 @@ class Decision:
     reads_records: tuple[str, ...] = ()
     needs_earlier_runs: bool = False
     reads_logs: bool = False
+    recorded: tuple[str, ...] = ()

@@ -16,11 +16,11 @@ from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
 from tierbench.domain.collecting import has_waited, logs_events, logs_update
 from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
-from tierbench.domain.printed import add_printed_trials, traced_trials
+from tierbench.domain.printed import add_printed_trials, traced_trials, trials_of
 from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event, early_end, end_case, save_record, save_result
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
-from tierbench.domain.views import Problem
+from tierbench.domain.views import PodView, Problem
 from tierbench.kube.meta import format_time
 from tierbench.results import aggregate
 from tierbench.results.client_output import add_traces, check_seal
@@ -122,6 +122,16 @@ class RunningBlock:
         return all(has_waited(self.run, log) or (log.error is not None and not log.output.traced) for log in logs)
 
     @property
+    def recorded(self) -> tuple[str, ...]:
+        """The pods of the newest client whose trials are all in the records."""
+        pods = (pod for _, pod in self.client.newest if pod is not None)
+        return tuple(pod.uid for pod in pods if all(self._has_recorded(one, pod) for one in self.due))
+
+    def _has_recorded(self, one: Measurement, pod: PodView) -> bool:
+        recorded = {(trial.warmup, trial.trial) for trial in one.record.trials}
+        return all(trial.key in recorded for trial in trials_of(pod, self.client.log(pod), one.case.number))
+
+    @property
     def logs(self) -> tuple[ConditionUpdate, ...]:
         """The condition that says whether the logs of the newest client can be read."""
         return logs_update(self.run, (pod for _, pod in self.client.newest if pod is not None))
@@ -136,7 +146,7 @@ def measure_block(run: Run, block: Block, servers: Mapping[ServerPlacement, Runn
     running = _running_block(run, block, servers)
     decision = _measure(running)
     events = (*logs_events(run, running.logs), *decision.events)
-    return replace(decision, reads_records=names, events=events)
+    return replace(decision, reads_records=names, events=events, recorded=running.recorded)
 
 
 def _measure(running: RunningBlock) -> Decision:

@@ -132,7 +132,8 @@ def _measure(step: _Step, server: RunningServer) -> Decision:
         case Problem() as problem:
             return _failed(step, problem)
         case seconds:
-            return Decision(_status(step.run, server), requeue_after=seconds)
+            pods = tuple(pod.uid for _, pod in client.newest if pod is not None)  # its seal holds its only trial
+            return Decision(_status(step.run, server), requeue_after=seconds, recorded=pods)
 
 
 def _start(step: _Step, server: RunningServer) -> Decision:

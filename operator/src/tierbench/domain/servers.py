@@ -131,7 +131,8 @@ def _create(
     manifests = workload.server(instance)
     services = tuple(item for item in manifests if item["kind"] == "Service")
     observed = run.observed
-    policies = (network_policy(observed.owner, instance, manifests, observed.policy),) if observed.isolated else ()
+    policy = network_policy(observed.owner, instance, manifests, observed.policy, observed.collector)
+    policies = (policy,) if observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(instance)), Create(rest))
     update = ConditionUpdate(

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from tierbench.api.measurements import Failure
 from tierbench.api.model import without_controls
-from tierbench.api.node_class import NodeClass
+from tierbench.api.node_class import NodeClass, ResultsPath
 from tierbench.api.quantity import parse_quantity
 from tierbench.api.result import NodeFacts
 from tierbench.domain import reasons
@@ -22,6 +22,7 @@ from tierbench.workloads.workload import (
     LABEL_PART_ROLE,
     LABEL_PARTS,
     LABEL_PASS,
+    LABEL_RESULTS,
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
@@ -77,7 +78,7 @@ class Termination:
 @dataclass(frozen=True)
 class PodView:
     """A pod of a benchmark. `limits` are the resource limits of its first container. A client has `parts` pods, and
-    `part_role` is what this one does among them."""
+    `part_role` is what this one does among them. `results` says how its trials come."""
 
     name: str
     uid: str
@@ -101,6 +102,7 @@ class PodView:
     limits: Mapping[str, str] = field(default_factory=dict)
     parts: int = 1
     part_role: Role = Role.WHOLE
+    results: ResultsPath = ResultsPath.AUTO
 
 
 @dataclass(frozen=True)
@@ -201,6 +203,7 @@ def pod_view(raw: Raw) -> PodView:
         limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
         parts=int(labels.get(LABEL_PARTS, 1)),
         part_role=Role(labels.get(LABEL_PART_ROLE, Role.WHOLE)),
+        results=ResultsPath(labels.get(LABEL_RESULTS, ResultsPath.AUTO)),
     )
 
 

@@ -1,7 +1,7 @@
 """The model of the chart's values."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,7 @@ Registry = Annotated[str, Field(max_length=512, pattern=r"^\S*$")]
 Namespace = Annotated[str, Field(min_length=1, max_length=63, pattern=_NAMESPACE_PATTERN)]
 Name = Annotated[str, Field(max_length=53, pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")]
 UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
+ServiceType = Literal["ClusterIP", "NodePort", "LoadBalancer"]
 Compute = dict[str, str | int | float]
 Repository = Annotated[str, Field(max_length=255, pattern=r"^([^\s@]*/)?[^\s@:/]*$")]
 Tag = Annotated[str, Field(pattern=r"^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$")]
@@ -312,6 +313,19 @@ class NetworkPolicies(Values):
     )
 
 
+class Collector(Values):
+    """Where clients push their trials if their logs cannot be read."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether the operator has a collector. It may then read and write the Secret with its key.",
+    )
+    address: Annotated[str, Field(max_length=260, pattern=r"^(\S+:[0-9]{1,5})?$")] = Field(
+        default="", description="Host and port where clients reach it, as in 192.0.2.7:30443. Empty means its Service."
+    )
+    service_type: ServiceType = Field(default="ClusterIP", description="The type of its Service.")
+
+
 class Metrics(Values):
     """Integration with Prometheus and Grafana."""
 
@@ -382,4 +396,5 @@ class ChartValues(Values):
     leases: Leases = Leases()
     policy: PolicyValues = PolicyValues()
     metrics: Metrics = Metrics()
+    collector: Collector = Collector()
     network_policies: NetworkPolicies = NetworkPolicies()

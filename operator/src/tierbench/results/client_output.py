@@ -90,8 +90,12 @@ class Output:
 
 @dataclass
 class OutputParser:
-    """Parses a log piece by piece. It skips an incomplete last line, and lines that are not of the contract."""
+    """Parses a log piece by piece. It skips an incomplete last line, and lines that are not of the contract.
 
+    `collected_by` says how the log came.
+    """
+
+    collected_by: CollectedBy = CollectedBy.LOGS
     _printed: dict[tuple[int, bool, int], PrintedTrial] = field(default_factory=dict)
     _problems: list[str] = field(default_factory=list)
     _begun: int = 0
@@ -157,7 +161,9 @@ class OutputParser:
         if len(self._printed) == MAXIMUM_TRIALS:
             self.is_full = True
             return
-        self._printed[key] = PrintedTrial(*key, bool(trial.traces) or trial.traces_left_out, zlib.compress(line))
+        self._printed[key] = PrintedTrial(
+            *key, bool(trial.traces) or trial.traces_left_out, zlib.compress(line), self.collected_by
+        )
 
     def _add_problem(self, message: str) -> None:
         if len(self._problems) < _MAXIMUM_PROBLEMS:
@@ -219,15 +225,14 @@ def add_sealed(output: Output, message: str) -> Output:
     seal = check_seal(output, message).seal
     if seal is None or not seal.lines:
         return output
-    parser = OutputParser()
+    parser = OutputParser(CollectedBy.STATUS)
     try:
         parser.feed(zlib.decompressobj().decompress(b64decode(seal.lines)))  # at most 3 MiB
     except (ValueError, zlib.error):
         return output
     known = {trial.number for trial in output.printed}
-    further = [trial for trial in parser.output.printed if trial.number not in known]
-    sealed = [replace(trial, collected_by=CollectedBy.STATUS) for trial in further]
-    return replace(output, printed=(*output.printed, *sealed))
+    further = (trial for trial in parser.output.printed if trial.number not in known)
+    return replace(output, printed=(*output.printed, *further))
 
 
 def _parse_object(text: str | bytes) -> dict[str, Any] | None:

@@ -1,10 +1,12 @@
 """The manifests of a server with the agent next to it, and of the Job of one part of a client."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.contract import CONTRACT_VERSION
+from tierbench.api.node_class import ResultsPath
 from tierbench.api.quantity import Resources
 from tierbench.api.trial_plan import AgentAccess, PlanFields, PlannedTrial
 from tierbench.workloads.plan import Case
@@ -12,6 +14,8 @@ from tierbench.workloads.pods import (
     AGENT_KEY,
     AGENT_PIN,
     AGENT_TOKEN,
+    COLLECTOR_PIN,
+    COLLECTOR_TOKEN,
     CREDENTIALS,
     CREDENTIALS_MOUNT,
     NO_SIDECARS,
@@ -38,6 +42,7 @@ from tierbench.workloads.workload import (
     LABEL_PART_ROLE,
     LABEL_PARTS,
     LABEL_PASS,
+    LABEL_RESULTS,
     LABEL_ROLE,
     LABEL_RUN,
     ROLE_CLIENT,
@@ -55,6 +60,10 @@ AGENT_PORT: Final = 8090
 CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 """The keys of a server's Secret that clients need to talk to its agent."""
 
+_COLLECTOR: Final = "/collector"
+_SPOOL: Final = "/spool"
+_SPOOL_SIZE: Final = "16Mi"  # of which the operator reads half
+_TIMEOUT_SECONDS: Final = 30
 _CREDENTIALS: Final = "/agent"
 _TERMINATION_LOG: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
@@ -177,12 +186,15 @@ def client_job(
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
     directories: Sequence[Directory] = (),
+    *,
+    delivers: bool = True,
 ) -> Manifest:
-    """Returns the Job of one part of a client.
+    """Returns the Job of one part of a client. `delivers` says whether its program can push its lines.
 
     `credentials` are the sources of a projected volume per target. There is no backoff limit, because the operator
     continues with the next trial itself. The Job has the number of the first case of its block.
     """
+    results = instance.node_class.results
     labels = {
         LABEL_RUN: str(instance.run),
         LABEL_ROLE: ROLE_CLIENT,
@@ -192,15 +204,18 @@ def client_job(
         LABEL_PART: str(instance.part.index),
         LABEL_PARTS: str(instance.parts),
         LABEL_PART_ROLE: instance.part.role.value,
+        **({} if results is ResultsPath.AUTO else {LABEL_RESULTS: results.value}),
     }
     metadata = owner.metadata(instance.name, labels)
+    delivery = _delivery(owner, images, instance, targets) if delivers else _Delivery()
     container = {
         "name": CLIENT,
         **images.pulled(image),
-        "args": client_arguments(plan),
+        "args": [*client_arguments(plan), *delivery.arguments],
+        **({"env": list(delivery.environment)} if delivery.environment else {}),
         "resources": measured_resources(resources),
         "securityContext": RESTRICTED,
-        "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories)],
+        "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories), *delivery.mounts],
     }
     sources = [
         _under(_folder(target.case), source)
@@ -223,11 +238,50 @@ def client_job(
                     "restartPolicy": "Never",
                     "securityContext": {**pod_security(images.user), **({"sysctls": list(sysctls)} if sysctls else {})},
                     "containers": [container],
-                    "volumes": [volume, *(directory.volume for directory in directories)],
+                    "volumes": [volume, *(directory.volume for directory in directories), *delivery.volumes],
                 },
             },
         },
     }
+
+
+@dataclass(frozen=True)
+class _Delivery:
+    """What the container and the pod of a client need to push its lines. Nothing if it does not push them."""
+
+    arguments: tuple[str, ...] = ()
+    environment: tuple[Manifest, ...] = ()
+    mounts: tuple[Manifest, ...] = ()
+    volumes: tuple[Manifest, ...] = ()
+
+
+def _delivery(owner: Owner, images: Images, instance: ClientInstance, targets: Sequence[Target]) -> _Delivery:
+    """Returns what a client needs to push its lines, if there is a collector and its node class allows it."""
+    results = instance.node_class.results
+    if not images.collector or results not in {ResultsPath.AUTO, ResultsPath.PUSH}:
+        return _Delivery()
+    timeout = instance.deadline_seconds if results is ResultsPath.PUSH else _TIMEOUT_SECONDS
+    items = [{"key": key, "path": key} for key in (COLLECTOR_TOKEN, COLLECTOR_PIN)]
+    # A Secret that was made before the collector was enabled has no such keys.
+    secret = {"secretName": targets[0].server.instance.attached, "items": items, "defaultMode": 0o440, "optional": True}
+    return _Delivery(
+        arguments=(
+            f"--collector={images.collector}/v1/lines/{owner.namespace}/$(POD_NAME)",
+            f"--collector-token-file={_COLLECTOR}/{COLLECTOR_TOKEN}",
+            f"--collector-pin-file={_COLLECTOR}/{COLLECTOR_PIN}",
+            f"--collector-timeout-seconds={timeout}",
+            f"--spool={_SPOOL}/lines",
+        ),
+        environment=({"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},),
+        mounts=(
+            {"name": "collector", "mountPath": _COLLECTOR, "readOnly": True},
+            {"name": "spool", "mountPath": _SPOOL},
+        ),
+        volumes=(
+            {"name": "collector", "secret": secret},
+            {"name": "spool", "emptyDir": {"sizeLimit": _SPOOL_SIZE}},
+        ),
+    )
 
 
 def series_fields(instance: ClientInstance, warmup: int) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from tierbench.api.benchmark import Access
 from tierbench.api.node_class import NodeClassSpec
@@ -46,6 +47,8 @@ CREDENTIALS_MOUNT: Final = {"name": "credentials", "mountPath": CREDENTIALS, "re
 AGENT_TOKEN: Final = "agent-token"  # noqa: S105 (the name of one)
 AGENT_KEY: Final = "agent-key"
 AGENT_PIN: Final = "agent-pin"
+COLLECTOR_TOKEN: Final = "collector-token"  # noqa: S105 (the name of one)
+COLLECTOR_PIN: Final = "collector-pin"
 TLS_CERTIFICATE: Final = ("tls.crt", "tls.key")
 
 SMALL_REQUESTS: Final = {"cpu": "50m", "memory": "32Mi"}
@@ -56,6 +59,7 @@ SERVER_NAME: Final = "server.tierbench.internal"
 
 # Behind its Service, the DNS of some clusters listens on 5353. A NetworkPolicy sees the port of the pod.
 _DNS_PORTS: Final = (53, 5353)
+_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 # No ipBlock matches the addresses of nodes with every CNI plugin.
 _EVERYWHERE: Final[dict[str, Any]] = {}
 _EVERY_ADDRESS: Final = ("0.0.0.0/0", "::/0")
@@ -294,9 +298,11 @@ def _node_port(raw: Mapping[str, Any], name: str) -> int:
     return ports[name]
 
 
-def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Manifest], policy: Policy) -> Manifest:
+def network_policy(
+    owner: Owner, instance: ServerInstance, server: Sequence[Manifest], policy: Policy, collector: str = ""
+) -> Manifest:
     """Returns the NetworkPolicy of a server with these manifests and its clients. The manifests say which ports are
-    open, and `policy` says where an external server can be."""
+    open, `policy` says where an external server can be, and `collector` is the URL where clients push their lines."""
     of_run = {**owner.selector, LABEL_RUN: str(instance.run)}
     ours = {"key": LABEL_ROLE, "operator": "In", "values": [ROLE_SERVER, ROLE_CLIENT]}
     node_ports, placement = _node_ports(server), instance.placement
@@ -311,7 +317,7 @@ def network_policy(owner: Owner, instance: ServerInstance, server: Sequence[Mani
             "podSelector": {"matchLabels": of_run, "matchExpressions": [ours]},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": _ingress(of_run, node_ports),
-            "egress": [_EVERYWHERE] if by_nodes else [*_egress(of_run), *outside],
+            "egress": [_EVERYWHERE] if by_nodes else [*_egress(of_run), *outside, *_collector(collector)],
         },
     }
 
@@ -341,6 +347,18 @@ def _egress(of_run: Mapping[str, str]) -> list[dict[str, Any]]:
     pods = {"to": [{"podSelector": {"matchLabels": of_run}}]}
     dns = {"ports": [{"port": port, "protocol": protocol} for port in _DNS_PORTS for protocol in ("UDP", "TCP")]}
     return [pods, dns]
+
+
+def _collector(url: str) -> list[dict[str, Any]]:
+    """Returns the rule for outgoing traffic to the operator's collector: to the namespace of its Service, or to its
+    port anywhere."""
+    if not url:
+        return []
+    address = urlsplit(url)
+    labels, ports = (address.hostname or "").split("."), [{"port": address.port, "protocol": "TCP"}]
+    if labels[2:3] != ["svc"]:
+        return [{"ports": ports}]
+    return [{"to": [{"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: labels[1]}}}], "ports": ports}]
 
 
 def _outside(policy: Policy) -> dict[str, Any]:

@@ -27,9 +27,11 @@ LABEL_ATTEMPT: Final = f"{GROUP}/attempt"
 LABEL_PART: Final = f"{GROUP}/part"
 LABEL_PARTS: Final = f"{GROUP}/parts"
 LABEL_PART_ROLE: Final = f"{GROUP}/part-role"
+LABEL_RESULTS: Final = f"{GROUP}/results"
 CHILD_LABELS: Final = (
     *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT),
     *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART, LABEL_PARTS, LABEL_PART_ROLE),
+    LABEL_RESULTS,
 )
 """The labels of children that are read."""
 ROLE_SERVER: Final = "server"
@@ -131,6 +133,7 @@ class Images:
 
     `programs` are the images of kinds, `alternatives` further images of a server, by service and name. `pull_policies`
     are those of images that differ from the default of Kubernetes. Without `user`, the platform assigns one.
+    `collector` is the URL where clients push their lines, if there is one.
     """
 
     client: str
@@ -140,6 +143,7 @@ class Images:
     user: int | None = None
     alternatives: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     priority_class: str = ""
+    collector: str = ""
 
     def of(self, service: str, name: str) -> str:
         """Returns the image with this name of a service. Returns an empty string if there is none."""

@@ -146,6 +146,7 @@ class BrokerWorkload:
             clients.resources,
             [endpoint.secrets for endpoint in endpoints],
             directories=[_own_messages(payload, case)] if payload.messages else [],
+            delivers=clients.engine is not EngineType.PAHO,
         )
 
     def deadline_seconds(self, trials: int) -> int:
