@@ -161,7 +161,8 @@ async def test_traces_that_a_seal_leaves_out_are_waited_for(demo: Demo, monkeypa
     await demo.until_measured(log, held=left_out)
     demo.api.logs[f"{CLIENT}-x"] = UNREACHABLE
     for _ in range(5):
-        await demo.reconcile()
+        demo.relist()
+        await demo.reconciler.reconcile()
     assert demo.result_status.get("phase", "Running") == "Running"
     assert demo.record_status["trials"], "what has arrived is stored"
     demo.api.logs[f"{CLIENT}-x"] = log.encode()

@@ -119,7 +119,7 @@ class LogFollower:
         begun = self._kube.now()
         if pod.results is ResultsPath.STATUS:
             known.output = add_sealed(known.output, ended.message)
-            known.complete = _is_complete(known.output, ended)
+            known.complete = check_seal(known.output, ended.message).state is SealState.COMPLETE
             known.failure = None if known.complete else FailedRequest(_LONG_AGO, _BY_STATUS)
             return
         if not _is_complete(known.output, ended):
@@ -151,8 +151,7 @@ class LogFollower:
     def _take_sealed(self, known: _Log, ended: Termination) -> None:
         """Adds what the seal holds. It replaces a log that has nothing more."""
         known.output = add_sealed(known.output, ended.message)
-        incomplete = any(trial.collected_by is CollectedBy.STATUS for trial in known.output.traced)
-        known.complete = _is_complete(known.output, ended) and not incomplete
+        known.complete = _is_complete(known.output, ended)
 
     def _fail(self, pod: PodView, known: _Log, since: datetime, message: str) -> None:
         """Notes that a log cannot be read."""
@@ -204,7 +203,9 @@ class LogFollower:
 
 
 def _is_complete(output: Output, ended: Termination) -> bool:
-    return check_seal(output, ended.message).state is SealState.COMPLETE
+    """Whether all trials have arrived, and no traces that a seal left out."""
+    left_out = any(trial.collected_by is CollectedBy.STATUS for trial in output.traced)
+    return check_seal(output, ended.message).state is SealState.COMPLETE and not left_out
 
 
 def _has_vanished(output: Output, ended: Termination) -> bool:
