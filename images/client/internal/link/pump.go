@@ -20,6 +20,8 @@ const (
 	// The pump looks at its context this often.
 	look = 100 * time.Millisecond
 
+	highest = -20 // of the priorities of programs that share the processor
+
 	packetBytes = 2048  // of a buffer; interfaces of the usual MTU have packets of up to 1518
 	mostFlying  = 32768 // packets in a direction; one more is dropped
 	mostAtOnce  = 256   // packets read in a row, before the other direction has its turn
@@ -108,12 +110,17 @@ func sleep(duration time.Duration) error {
 }
 
 // preferProcess lets the program run as soon as it is due, where it may: as the interrupt of a network card does. It includes the
-// threads of Go's runtime, because the pump waits for locks that they hold.
+// threads of Go's runtime, because the pump waits for locks that they hold. Some control groups refuse the policy RR.
 func preferProcess() {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, task := range tasks {
-		if thread, err := strconv.Atoi(task.Name()); err == nil {
-			_ = unix.SchedSetAttr(thread, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
+		thread, err := strconv.Atoi(task.Name())
+		if err != nil {
+			continue
+		}
+		attributes := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+		if unix.SchedSetAttr(thread, &attributes, 0) != nil {
+			_ = unix.Setpriority(unix.PRIO_PROCESS, thread, highest)
 		}
 	}
 }
