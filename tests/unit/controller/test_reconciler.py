@@ -209,6 +209,14 @@ async def test_interrupted_deletion_of_a_server_is_completed(demo: Demo) -> None
     assert [name for plural in (*plurals, "services") for name in demo.api.names(plural)] == []
 
 
+async def test_cleanup_asks_for_no_objects_that_the_kind_never_has(demo: Demo) -> None:
+    """The deletion of 1,000 file transfers asked 1,000 times which version of Strimzi is there."""
+    await demo.until_server()
+    demo.api.requests.clear()
+    await demo.clean_up()
+    assert not [request.path for request in demo.api.requests if "strimzi" in request.path]
+
+
 async def test_reconciler_ends_when_its_benchmark_is_gone(demo: Demo) -> None:
     await demo.until_server()
     demo.api.force_delete(RESOURCE, "demo")

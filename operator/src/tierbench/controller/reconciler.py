@@ -41,7 +41,7 @@ from tierbench.domain.decision import (
     SaveResult,
 )
 from tierbench.domain.results import BenchmarkKey as Key
-from tierbench.domain.servers import known_apis
+from tierbench.domain.servers import apis_of
 from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
@@ -245,7 +245,7 @@ class BenchmarkReconciler:
 
     async def _clean_up(self) -> float | None:
         """Deletes pods and Jobs, waits until they are gone, then releases the nodes. Returns None when that is done."""
-        owned = await collect_objects(self._context, self._owner, self._ref_manager, known_apis())
+        owned = await collect_objects(self._context, self._owner, self._ref_manager, apis_of(self._owner.kind))
         step = cleanup(owned.state, self._context.kube.now())
         if step is None:
             return None

@@ -31,7 +31,7 @@ from tierbench.domain.printed import running_clients, with_printed_trials
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import PodView, Problem, ProviderApi
-from tierbench.kinds.registry import BenchmarkKind, kinds
+from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
 from tierbench.kube.meta import format_time
 from tierbench.results.aggregate import conclude_record
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Block, Case, ServerPlacement
@@ -183,6 +183,11 @@ def _provider_of(name: str) -> Provider:
 def known_apis() -> tuple[ProviderApi, ...]:
     """Returns the APIs of other operators that any provider uses."""
     return tuple(provider.api for provider in _all() if provider.api is not None)
+
+
+def apis_of(kind: str) -> tuple[ProviderApi, ...]:
+    """Returns the APIs of other operators that servers of a kind of benchmark can be created by."""
+    return tuple(each.api for each in kind_of(kind).providers.values() if each.api is not None)
 
 
 def api_of_pods(role: str | None) -> ProviderApi | None:

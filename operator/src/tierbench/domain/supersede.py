@@ -11,7 +11,7 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.cleanup import cleanup, end_clients
 from tierbench.domain.decision import Action, Decision, Event, MarkSuperseded, Observed
-from tierbench.domain.servers import RECORDS_AT_ONCE, apis, early_end, end_case, known_apis
+from tierbench.domain.servers import RECORDS_AT_ONCE, apis, apis_of, early_end, end_case
 from tierbench.domain.views import Problem, ProviderApi
 from tierbench.kube.meta import format_time
 from tierbench.workloads.workload import Workload
@@ -50,8 +50,8 @@ def _results(observed: Observed, run: RunStatus) -> tuple[BenchmarkResult, ...]:
 
 def used_apis(benchmark: Benchmark, workload: Workload) -> tuple[ProviderApi, ...]:
     """Returns the APIs of other operators whose objects have to be observed. Servers of the earlier spec may be of any
-    provider."""
-    return known_apis() if is_outdated(benchmark) else apis(workload.server_placements())
+    provider of the kind."""
+    return apis_of(benchmark.KIND.kind) if is_outdated(benchmark) else apis(workload.server_placements())
 
 
 def new_run(benchmark: Benchmark, number: int, now: datetime) -> RunStatus:
