@@ -57,7 +57,11 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 
 async def _answered(site: Site, namespace: str, name: str) -> bool:
-    return bool((await site.kube.get(ADVICES, namespace, name)).get("status"))
+    return _has_answer(await site.kube.get(ADVICES, namespace, name))
+
+
+def _has_answer(advice: dict[str, Any]) -> bool:
+    return bool(advice.get("status", {}).get("conditions"))
 
 
 async def _all_answered(site: Site) -> bool:
@@ -66,7 +70,7 @@ async def _all_answered(site: Site) -> bool:
 
 
 async def _unanswered(site: Site) -> int:
-    return sum([not one.get("status") async for one in site.kube.each(ADVICES, NAMESPACE)])
+    return sum([not _has_answer(one) async for one in site.kube.each(ADVICES, NAMESPACE)])
 
 
 def _advice(name: str) -> dict[str, Any]:
