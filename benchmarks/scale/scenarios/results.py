@@ -17,8 +17,9 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.record import BenchmarkReference, RecordStatus
 from tierbench.api.result import RESULTS, BenchmarkResult, ResultSpec
+from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.results.aggregate import add_trials, conclude
-from tierbench.workloads.workload import Owner
+from tierbench.workloads.workload import LABEL_KIND, Owner
 
 BENCHMARKS: Final = 100
 CLASSES: Final = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
@@ -27,6 +28,11 @@ VARIANTS: Final = 5
 TRIALS: Final = 10
 NUMBER: Final = BENCHMARKS * len(CLASSES) * len(SIZES)
 _ADVICE_SECONDS: Final = 180
+_ADVICE: Final = {
+    "clientClassName": "user",
+    "benchmarks": {"names": [f"files-{index:03d}" for index in range(BENCHMARKS // 2)]},
+}
+_FILES: Final = f"{LABEL_KIND}={FileTransferBenchmark.KIND.kind}"
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
@@ -102,11 +108,11 @@ async def _start(site: Site) -> AsyncIterator[Row]:
 
 
 async def _advice(site: Site) -> AsyncIterator[Row]:
-    """Yields the seconds from the creation of an advice until its answer."""
-    name, process = f"advice over {NUMBER} results", await site.process()
+    """Yields the seconds from the creation of an advice until its answer. An advice is about one kind."""
+    name, process = f"advice over {NUMBER // 2} of {NUMBER} results", await site.process()
     process.forget_peak()
     head = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "all"}}
-    await site.kube.create(ADVICES, NAMESPACE, {**head, "spec": {"clientClassName": "user"}})
+    await site.kube.create(ADVICES, NAMESPACE, {**head, "spec": _ADVICE})
 
     async def answered() -> bool:
         advice = await site.kube.get(ADVICES, NAMESPACE, "all")
@@ -117,6 +123,6 @@ async def _advice(site: Site) -> AsyncIterator[Row]:
     except TimeoutError:
         seconds = None
     peak = None if seconds is None or site.restarts() else process.peak_mebibytes
-    _, bare = await site.peer("listing", collections=[(RESULTS.api, RESULTS.plural, NAMESPACE, "")])
+    _, bare = await site.peer("listing", collections=[(RESULTS.api, RESULTS.plural, NAMESPACE, _FILES)])
     yield against(bare, name, "s", seconds)
     yield Row(f"{name}: memory", "MiB", peak, 220)
