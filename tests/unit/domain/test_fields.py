@@ -59,7 +59,7 @@ def recording(value: Any, path: Path, reads: set[Path]) -> Any:
 
 def metadata(**more: Any) -> Raw:
     references = [{"kind": OWNER.kind, "name": OWNER.name, "uid": OWNER.uid, "controller": True}]
-    roles = {"tierbench.io/role": "server", "tierbench.io/part-role": "Whole"}
+    roles = {"tierbench.io/role": "server", "tierbench.io/part-role": "Whole", "tierbench.io/results": "Push"}
     labels = {**dict.fromkeys(CHILD_LABELS, "1"), **OWNER.selector, **roles, "other": "v"}
     return {
         "name": "one",
