@@ -88,14 +88,15 @@ class Running:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """Its results, by case. The status of each has the fields of its record, too."""
+        """Its results, by case. The status of each has the fields of its record, too, and its notes also if empty."""
         label = f"tierbench.io/benchmark={self.name}"
         every = sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
         records = {
             item["metadata"]["name"]: item.get("status", {}) for item in self.kubectl.list("benchmarkrecords", label)
         }
         for result in every:
-            result["status"] = {**records.get(result["metadata"]["name"], {}), **result.get("status", {})}
+            notes: dict[str, Any] = {"invalid": [], "facts": []}
+            result["status"] = {**notes, **records.get(result["metadata"]["name"], {}), **result.get("status", {})}
         return every
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:

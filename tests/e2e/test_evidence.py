@@ -108,6 +108,6 @@ def test_every_result_has_its_network_and_whether_it_was_the_limit(kubectl: Kube
         assert network[way]["bitsPerSecond"] == pytest.approx(100e6 * 1448 / 1514, rel=0.05), network
     assert network["ping"]["received"] == 5
     assert 0 < network["ping"]["minNanoseconds"] <= network["ping"]["p50Nanoseconds"] < 50_000_000
-    assert "NetworkBound" not in [fact["reason"] for fact in small["status"].get("facts", [])]
+    assert "NetworkBound" not in [fact["reason"] for fact in small["status"]["facts"]]
     assert "NetworkBound" in [fact["reason"] for fact in large["status"]["facts"]]
     assert_nothing_left(running)

@@ -103,7 +103,7 @@ def test_an_external_server_is_measured_without_an_agent(kubectl: Kubectl) -> No
         status = result["status"]
         assert (result["spec"]["server"]["nodeClass"], result["spec"]["server"].get("node", "")) == ("external", "")
         assert status["phase"] == "Complete", status
-        assert "ServerNotObserved" not in [note["reason"] for note in status.get("invalid", [])]
+        assert "ServerNotObserved" not in [note["reason"] for note in status["invalid"]]
         assert mean(result, "sentBitsPerSecond") > 0.9 * mean(result, "throughputBitsPerSecond") > 0
         assert mean(result, "pingNanoseconds") > 0
         for trial in status["trials"]:

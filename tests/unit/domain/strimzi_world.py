@@ -30,8 +30,10 @@ def _names(kafka: ProviderObject) -> StrimziNames:
 
 @dataclass
 class StrimziWorld(World):
-    """`watching` says whether Strimzi sets any status, `finalizers` whether its topics have finalizers; `lingering`
-    is how long its Kafkas take to terminate."""
+    """`watching` says whether Strimzi sets any status, and `finalizers` whether its topics have finalizers.
+
+    `lingering` is how long its Kafkas take to terminate. `pool_nodes` has the node of each pool.
+    """
 
     benchmark: Any = field(default_factory=strimzi_benchmark)
     strimzi: ProviderState = field(default_factory=lambda: ProviderState(True, "v1"))
@@ -39,6 +41,7 @@ class StrimziWorld(World):
     watching: bool = True
     finalizers: bool = False
     lingering: timedelta = timedelta(0)
+    pool_nodes: dict[str, str] = field(default_factory=dict)
     made: list[Key] = field(default_factory=list)
     gone: list[Key] = field(default_factory=list)
 
@@ -99,8 +102,8 @@ class StrimziWorld(World):
                 self.pods[name] = replace(pod, ready=True, started=True)
         for name, item in wanted.items():
             if name not in self.pods:
-                node = "c1" if item.slot == 0 else "j1"
-                self.pods[name] = replace(self._pod(name, ROLE, item.run, slot=item.slot), node=node)
+                pod = self._pod(name, ROLE, item.run, slot=item.slot)
+                self.pods[name] = replace(pod, node=self.pool_nodes[_names(item).pool])
 
     def _carry_out(self, action: Action) -> None:
         match action:
@@ -125,3 +128,7 @@ class StrimziWorld(World):
             run, slot = int(labels[LABEL_RUN]), int(labels[LABEL_SLOT])
             self.objects[key] = ProviderObject(*key, run=run, slot=slot, created=self.now)
             self.made.append(key)
+        if manifest["kind"] == "KafkaNodePool":
+            affinity = manifest["spec"]["template"]["pod"]["affinity"]["nodeAffinity"]
+            (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+            ((self.pool_nodes[manifest["metadata"]["name"]],),) = (one["values"] for one in term["matchFields"])
