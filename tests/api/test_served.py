@@ -204,7 +204,7 @@ BENCHMARK_CELLS: Json = {
     "Answer": "cloud is fastest up to 4Gi",
 }
 CELLS: dict[type[Resource], Json] = {
-    NodeClass: {"Nodes": 2, "Ready": 1, "Arch": "amd64,arm64", "CPU": "4", "Memory": "3.8 to 16 GiB"},
+    NodeClass: {"Ready": "True", "Nodes": 2, "Usable": 1, "Arch": "amd64,arm64", "CPU": "4", "Memory": "3.8 to 16 GiB"},
     FileTransferBenchmark: BENCHMARK_CELLS,
     BrokerBenchmark: BENCHMARK_CELLS,
     NetworkBenchmark: BENCHMARK_CELLS,

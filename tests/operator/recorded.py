@@ -102,13 +102,20 @@ class Replay:
         return line
 
     def _fitted(self, trial: Object) -> Object:
-        """Returns the trial with the given file size, cache state and directions."""
+        """Returns the trial with the given file size, cache state, directions and ping under load."""
         if "transfer" in trial and "sizeBytes" in self._plan:
             size = self._plan["sizeBytes"]
             cold = self._plan.get("cacheState") == "Cold"
             read = {**_FROM_DISK, "deviceReadBytes": size} if cold else {}
             transfer = {**trial["transfer"], "bytes": size}
             return {**trial, "transfer": transfer, "server": {**trial["server"], **read}}
+        if self._plan.get("ping", {}).get("underLoad"):  # the recorded clients did not send these requests
+            network, distributions = trial["network"], trial["distributions"]
+            trial = {
+                **trial,
+                "network": {**network, "pingUnderLoad": network["ping"]},
+                "distributions": {**distributions, "pingUnderLoad": distributions["ping"]},
+            }
         way = {"Upload": "download", "Download": "upload"}.get(self._plan.get("direction", ""))
         if way is None:
             return trial

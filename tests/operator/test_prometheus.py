@@ -87,6 +87,8 @@ def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) 
         protocols=["TCP", "UDP"],
         directions=["Bidirectional"],
         udp={"kilobitsPerSecond": 1000},
+        ping={"count": 5, "intervalMilliseconds": 10, "underLoad": True},
+        durationSeconds=5,
         repetitions=3,
         trim={"lowest": 1, "highest": 1},
     )
