@@ -73,6 +73,19 @@ func inNamespace(t *testing.T, value string) bool {
 	return true
 }
 
+// triedInTime tries again while the machine is too slow to send all requests before the load ends.
+func triedInTime(t *testing.T, options *Options) contract.Trial {
+	t.Helper()
+	trial := tried(t, options)
+	for range 4 {
+		if trial.Failure == nil || trial.Failure.Message != late {
+			break
+		}
+		trial = tried(t, options)
+	}
+	return trial
+}
+
 // TestMeasuresLatencyUnderLoad has a link of 10 Mbit/s, whose queue of 125 kB takes 100 ms to send.
 func TestMeasuresLatencyUnderLoad(t *testing.T) {
 	for _, given := range []struct{ protocol, direction string }{{TCP, Upload}, {TCP, Download}, {TCP, Bidirectional}, {UDP, Upload}} {
@@ -94,7 +107,7 @@ func TestMeasuresLatencyUnderLoad(t *testing.T) {
 			} else {
 				options.Congestion = "cubic" // fills the queue
 			}
-			trial := tried(t, options)
+			trial := triedInTime(t, options)
 			idle, loaded := trial.Network.Ping, trial.Network.PingUnderLoad
 			if trial.Outcome != contract.Completed || idle.Received != 5 || loaded == nil || loaded.Sent != 5 || loaded.Received == 0 {
 				t.Fatalf("%s %+v, idle %+v, under load %+v", trial.Outcome, trial.Failure, idle, loaded)
@@ -181,7 +194,7 @@ func TestPingUnderLoadBelongsToTheLoadThatRan(t *testing.T) {
 	replace(t, "iperf3", `[ -e $RAN ] && exec $REAL "$@"
 touch $RAN
 echo '{"start":{},"end":{},"error":"unable to connect to server: Connection refused"}'`)
-	trial := tried(t, underLoad(port, 6))
+	trial := triedInTime(t, underLoad(port, 6))
 	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded == nil || loaded.Received != 5 {
 		t.Errorf("%+v, %+v", trial.Failure, loaded)
 	}
