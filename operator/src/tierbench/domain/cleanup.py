@@ -9,6 +9,7 @@ from typing import Final
 from tierbench.api.benchmark import BenchmarkStatus, RunStatus
 from tierbench.api.record import RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultPhase, ResultSpec
+from tierbench.domain.collecting import running_clients, with_printed_trials
 from tierbench.domain.decision import (
     Action,
     ClusterState,
@@ -19,7 +20,6 @@ from tierbench.domain.decision import (
     ReleaseLeases,
     is_unreachable,
 )
-from tierbench.domain.printed import running_clients, with_printed_trials
 from tierbench.domain.servers import save_record, teardown
 from tierbench.domain.views import PodView
 

@@ -14,9 +14,15 @@ from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
-from tierbench.domain.collecting import has_waited, logs_events, logs_update
+from tierbench.domain.collecting import (
+    add_printed_trials,
+    has_waited,
+    logs_events,
+    logs_update,
+    traced_trials,
+    trials_of,
+)
 from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
-from tierbench.domain.printed import add_printed_trials, traced_trials, trials_of
 from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event, early_end, end_case, save_record, save_result
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases

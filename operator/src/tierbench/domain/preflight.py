@@ -9,8 +9,8 @@ from tierbench.api.measurements import NodeNetwork
 from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.domain import reasons
 from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
+from tierbench.domain.collecting import merge_trials
 from tierbench.domain.decision import Decision, Event
-from tierbench.domain.printed import merge_trials
 from tierbench.domain.run import Run
 from tierbench.domain.servers import STANDALONE_PROVIDER, ensure_server
 from tierbench.domain.status import ConditionUpdate, build_status

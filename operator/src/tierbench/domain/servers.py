@@ -13,6 +13,7 @@ from tierbench.api.contract import Engine
 from tierbench.api.record import RecordEnd, RecordSpec, RecordStatus
 from tierbench.api.result import ResultSpec, ResultStatus
 from tierbench.domain import reasons
+from tierbench.domain.collecting import running_clients, with_printed_trials
 from tierbench.domain.decision import (
     Action,
     ClusterState,
@@ -27,7 +28,6 @@ from tierbench.domain.decision import (
     SaveResult,
 )
 from tierbench.domain.placement import held_too_long, results_too_large, storage_full
-from tierbench.domain.printed import running_clients, with_printed_trials
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import PodView, Problem, ProviderApi
