@@ -1,4 +1,4 @@
-"""The packet pump delays, loses and limits what a node sends and receives. Two namespaces are enough to see it."""
+"""The packet pump delays, loses and limits what a node or a pod sends and receives. Two namespaces show it."""
 
 import json
 import math
@@ -6,6 +6,7 @@ import os
 import re
 import secrets
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,24 +14,25 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster import links
+from tests.cluster import binaries, links
 from tests.cluster.addresses import Addresses
 from tests.cluster.cgroups import Cgroups
 from tests.cluster.namespaces import Namespaces
 from tests.cluster.network import Port
-from tests.cluster.processes import wait
+from tests.cluster.processes import Process, wait
 from tests.cluster.profiles import Link
 from tests.timeouts import TIMEOUT_FACTOR
 
-RATES = (5, 20, 50, 90)  # Mbit/s
+RATES = (5, 20, 50, 90, 100)  # Mbit/s
 SWITCH = "198.18.15.1"
+SWITCH_V6, POD_V6 = "2001:db8::1", "2001:db8::2"
 FULL = 1442  # bytes of an Ethernet frame with 1400 bytes of UDP
 
 Plug = Callable[[Link], "Cable"]
 
 
 class Cable:
-    """A machine at a switch, connected by the pump."""
+    """A node at a switch. The pump is the cable between them."""
 
     def __init__(self, switch: Namespaces, node: Namespaces, link: Link) -> None:
         self.switch, self.node, self.port = switch, node, Port(switch, Addresses(15), 0)
@@ -39,8 +41,23 @@ class Cable:
 
     def connect(self) -> None:
         links.start(self.node, self.port, self.link)
+        self.configure()
+
+    def configure(self) -> None:
         self.node.network("ip", "address", "add", f"{self.port.address}/24", "dev", "eth0")
         self.node.network("ip", "link", "set", "eth0", "up")
+
+    @property
+    def pump(self) -> Process | None:
+        return self.switch.daemon(f"link-{self.port.name}")
+
+    def reconnect(self) -> None:
+        """Starts the pump again."""
+        self.connect()
+
+    def cut(self) -> None:
+        """Kills the pump."""
+        self.switch.signal(f"link-{self.port.name}", signal.SIGKILL)
 
     def ping(self, count: int, pause: float) -> list[float]:
         """Returns the round trips of the answered pings in milliseconds, without the first one, which waits for ARP."""
@@ -50,7 +67,7 @@ class Cable:
 
     def cpu_seconds(self) -> float:
         """Returns the processor time that the pump has taken."""
-        pump = self.switch.daemon(f"link-{self.port.name}")
+        pump = self.pump
         assert pump
         fields = Path(f"/proc/{pump.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -74,8 +91,48 @@ class Cable:
         return ":5201" in self.switch.output("ss", "-Hltn")
 
 
-@pytest.fixture
-def plug(tmp_path: Path) -> Iterator[Plug]:
+class PodCable(Cable):
+    """A pod at a switch. The pump runs in the pod, between its programs and its interface."""
+
+    def connect(self) -> None:
+        self.port.plug(
+            "link", "add", self.port.name, "type", "veth", "peer", "name", "eth0", "netns", str(self.node.pid)
+        )
+        self.configure()
+        self.node.network("ip", "link", "set", "eth0", "address", self.port.station)
+        self.node.network("ip", "address", "add", f"{POD_V6}/64", "dev", "eth0", "nodad")
+        self.node.network("ip", "route", "add", "default", "via", SWITCH)
+        self.reconnect()
+
+    def reconnect(self) -> None:
+        """Starts the pump, for the first time or again."""
+        up, down = (json.dumps(links.path(one)) for one in self.link.directions)
+        ready = self.node.logs / f"ready-{secrets.token_hex(3)}"
+        command = [
+            str(binaries.client()),
+            "link",
+            "--before",
+            "eth0",
+            "--up",
+            up,
+            "--down",
+            down,
+            "--ready",
+            str(ready),
+        ]
+        self.node.start("link", *command)
+        wait(ready.exists, f"the pod's link (see {self.node.log('link')})", 60)
+
+    @property
+    def pump(self) -> Process | None:
+        return self.node.daemon("link")
+
+    def cut(self) -> None:
+        self.node.signal("link", signal.SIGKILL)
+
+
+@pytest.fixture(params=[Cable, PodCable])
+def plug(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Plug]:
     name = f"links-{secrets.token_hex(3)}"
     cgroups = Cgroups(name)
     switch, node = (Namespaces(name, machine, tmp_path, cgroups) for machine in ("switch", "node"))
@@ -85,8 +142,10 @@ def plug(tmp_path: Path) -> Iterator[Plug]:
             machine.boot()
         switch.network("ip", "link", "add", "switch", "type", "bridge")
         switch.network("ip", "address", "add", f"{SWITCH}/24", "dev", "switch")
+        switch.network("ip", "address", "add", f"{SWITCH_V6}/64", "dev", "switch", "nodad")
         switch.network("ip", "link", "set", "switch", "up")
-        return Cable(switch, node, link)
+        cable: Cable = request.param(switch, node, link)
+        return cable
 
     yield connected
     cgroups.remove()
@@ -105,13 +164,48 @@ def test_declared_share_of_packets_is_lost(plug: Plug) -> None:
     assert abs(answered - share * pings) < 5 * math.sqrt(pings * share * (1 - share))
 
 
-def test_a_pump_that_ended_is_noticed_and_starts_again(plug: Plug) -> None:
+def test_without_its_pump_nothing_passes_until_it_starts_again(plug: Plug) -> None:
     cable = plug(Link(delay="1ms"))
-    assert links.runs(cable.port)
-    cable.switch.signal("link-node0", signal.SIGKILL)
-    assert not links.runs(cable.port)
-    cable.connect()
     assert cable.ping(3, 0.01)
+    cable.cut()
+    assert cable.pump is None
+    assert not cable.ping(3, 0.01)
+    cable.reconnect()
+    assert cable.ping(3, 0.01)
+
+
+@pytest.mark.parametrize("plug", [PodCable], indirect=True)
+def test_programs_of_a_pod_see_no_difference(plug: Plug, tmp_path: Path) -> None:
+    cable = plug(Link(rate="80mbit", delay="1ms", down=Link(delay="1ms")))
+    addresses = json.loads(cable.node.output("ip", "-json", "address", "show", "dev", "link0"))[0]
+    local = {one["local"]: one["prefixlen"] for one in addresses["addr_info"] if one["scope"] == "global"}
+    assert (local, addresses["address"]) == ({cable.port.address: 24, POD_V6: 64}, cable.port.station)
+    assert "default via " + SWITCH in cable.node.output("ip", "route")
+    sent = tmp_path / "sent"
+    sent.write_bytes(secrets.token_bytes(4 << 20))
+    for host in (SWITCH, SWITCH_V6):
+        assert _copy(cable.switch, cable.node, host, sent) == sent.read_bytes()
+    assert _copy(cable.node, cable.switch, cable.port.address, sent) == sent.read_bytes()
+
+
+def _copy(server: Namespaces, client: Namespaces, host: str, file: Path) -> bytes:
+    """Returns a file after it was copied over TCP, whose long segments the pump has to cut."""
+    listen = f"import socket; s = socket.create_server(({host!r}, 5201), family=socket.{_family(host)})"
+    serve = f"{listen}; print(flush=True); s.accept()[0].sendfile(open({str(file)!r}, 'rb'))"
+    fetch = (
+        f"import socket; s = socket.create_connection(({host!r}, 5201)); f = open({str(file)!r} + '.copy', 'wb')\n"
+        "while block := s.recv(1 << 16): f.write(block)"
+    )
+    with ThreadPoolExecutor() as pool:
+        served = pool.submit(server.output, "timeout", f"{60 * TIMEOUT_FACTOR:.0f}", sys.executable, "-c", serve)
+        wait(lambda: ":5201" in server.output("ss", "-Hltn"), "the server to listen", 30 * TIMEOUT_FACTOR)
+        client.run("timeout", f"{60 * TIMEOUT_FACTOR:.0f}", sys.executable, "-c", fetch)
+        served.result()
+    return Path(f"{file}.copy").read_bytes()
+
+
+def _family(host: str) -> str:
+    return "AF_INET6" if ":" in host else "AF_INET"
 
 
 @pytest.mark.measures

@@ -8,11 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Device is an end of the link: a file descriptor that gives and takes one packet with each system call, and never waits.
-type Device struct {
-	fd     int
-	header int // bytes of an Ethernet frame that its packets lack
+// End is an end of a link. It gives and takes one packet at a time, and never waits.
+type End interface {
+	Close() error
+	descriptor() int
+	largest() int // bytes of a packet
+	read(buffer []byte) (int, error)
+	write(packet []byte) (bool, error)
 }
+
+// Device is a network interface of this program. It gives and takes one packet with each system call.
+type Device struct{ fd int }
 
 // OpenTAP creates a network interface whose Ethernet frames go to this program. It ends with the program.
 func OpenTAP(name string) (*Device, error) {
@@ -34,6 +40,10 @@ func OpenTAP(name string) (*Device, error) {
 // Close removes the interface.
 func (d *Device) Close() error { return unix.Close(d.fd) }
 
+func (d *Device) descriptor() int { return d.fd }
+
+func (d *Device) largest() int { return packetBytes }
+
 // read returns the size of the next packet, or 0 if there is none.
 func (d *Device) read(buffer []byte) (int, error) {
 	size, err := unix.Read(d.fd, buffer)
@@ -43,11 +53,14 @@ func (d *Device) read(buffer []byte) (int, error) {
 	return size, err
 }
 
-// write sends a packet, and says whether it was taken. An interface that is down takes none, as a cable without a machine.
-func (d *Device) write(packet []byte) (bool, error) {
-	_, err := unix.Write(d.fd, packet)
-	if errors.Is(err, unix.EIO) || errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.ENOBUFS) {
-		return false, nil
+func (d *Device) write(packet []byte) (bool, error) { return sent(unix.Write(d.fd, packet)) }
+
+// sent says whether a packet was taken. An interface that is down takes none, as a cable without a machine.
+func sent(_ int, err error) (bool, error) {
+	for _, full := range []error{unix.EIO, unix.EAGAIN, unix.ENOBUFS, unix.ENETDOWN} {
+		if errors.Is(err, full) {
+			return false, nil
+		}
 	}
 	return err == nil, err
 }

@@ -37,6 +37,9 @@ func NewModel(path Path, seed uint64) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
+	if path.QueueBytes == 0 {
+		path.QueueBytes = int(sender.mean() * path.QueueTime.Seconds() / 8)
+	}
 	return &Model{path: path, sender: sender, random: rand.New(rand.NewPCG(seed, 0))}, nil
 }
 

@@ -55,6 +55,11 @@ func TestFullQueueDropsTheLastPacket(t *testing.T) {
 	expect(t, m, 0, 1, -1)
 	expect(t, m, 1*ms, full, 3*ms) // the first one is sent by now
 
+	m = model(t, Path{BitsPerSecond: rate, QueueTime: 2 * ms})
+	expect(t, m, 0, full, 1*ms)
+	expect(t, m, 0, full, 2*ms)
+	expect(t, m, 0, 1, -1)
+
 	m = model(t, Path{BitsPerSecond: rate, QueueBytes: 2*full - 1})
 	expect(t, m, 0, 2*full, 2*ms) // an empty queue takes any size
 	expect(t, m, 0, full, -1)
@@ -186,7 +191,7 @@ func TestInvalidPathIsRefused(t *testing.T) {
 	for _, path := range []Path{
 		{BitsPerSecond: -1}, {BitsPerSecond: 1e13}, {BitsPerSecond: 1, Trace: "x"}, {Delay: -1}, {Delay: time.Hour}, {Jitter: 1},
 		{Delay: 1, Jitter: 2}, {Loss: 1}, {Loss: -0.1}, {Loss: math.NaN()}, {Loss: 0.1, Burst: 0.5}, {Loss: 0.9, Burst: 2},
-		{Burst: math.NaN()}, {QueuePackets: -1}, {QueueBytes: -1}, {Trace: "/nowhere"},
+		{Burst: math.NaN()}, {QueuePackets: -1}, {QueueBytes: -1}, {QueueTime: -1}, {QueueTime: time.Hour}, {Trace: "/nowhere"},
 	} {
 		if _, err := NewModel(path, 1); err == nil {
 			t.Errorf("%+v is accepted", path)

@@ -19,6 +19,7 @@ type Path struct {
 	Burst         float64       `json:"burst,omitempty"`             // mean number of packets lost in a row; 0: each alone
 	QueuePackets  int           `json:"queuePackets,omitempty"`      // that wait or are being sent; 0: no limit
 	QueueBytes    int           `json:"queueBytes,omitempty"`        // the same in bytes
+	QueueTime     time.Duration `json:"queueNanoseconds,omitempty"`  // the same as a time, by the rate or a trace's mean rate
 }
 
 const (
@@ -41,8 +42,8 @@ func (p *Path) Check() error {
 		return fmt.Errorf("loss is %v: write a share from 0 to less than 1", p.Loss)
 	case p.Burst != 0 && !(p.Burst >= 1 && p.Loss*(p.Burst+1) <= p.Burst):
 		return fmt.Errorf("burst is %v: write at least 1, and at least loss/(1-loss)", p.Burst)
-	case p.QueuePackets < 0 || p.QueueBytes < 0:
-		return errors.New("queuePackets and queueBytes: write numbers above 0, or leave them out")
+	case p.QueuePackets < 0 || p.QueueBytes < 0 || p.QueueTime < 0 || p.QueueTime > mostDelay:
+		return fmt.Errorf("queuePackets, queueBytes and queueNanoseconds: write numbers above 0, of nanoseconds at most %d, or leave them out", mostDelay)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ const (
 
 	highest = -20 // of the priorities of programs that share the processor
 
-	packetBytes = 2048  // of a buffer; interfaces of the usual MTU have packets of up to 1518
+	packetBytes = 2048  // of a device's buffer; interfaces of the usual MTU have packets of up to 1518
 	mostFlying  = 32768 // packets in a direction; one more is dropped
 	mostAtOnce  = 256   // packets read in a row, before the other direction has its turn
 )
@@ -35,14 +35,14 @@ type Count struct {
 	Bytes     int64 `json:"deliveredBytes"`
 }
 
-// Pump moves packets between two devices as two models say, up from the first one to the second and down.
+// Pump moves packets between two ends as two models say, up from the first one to the second and down.
 type Pump struct {
 	up, down way
 	began    time.Time
 }
 
 // NewPump returns a pump.
-func NewPump(first, second *Device, up, down *Model) *Pump {
+func NewPump(first, second End, up, down *Model) *Pump {
 	return &Pump{up: way{from: first, to: second, model: up}, down: way{from: second, to: first, model: down}, began: time.Now()}
 }
 
@@ -90,7 +90,7 @@ func (p *Pump) move() (moved int, err error) {
 
 // wait returns when a packet has come, or after a time.
 func (p *Pump) wait(duration time.Duration) error {
-	polled := [2]unix.PollFd{{Fd: int32(p.up.from.fd), Events: unix.POLLIN}, {Fd: int32(p.down.from.fd), Events: unix.POLLIN}}
+	polled := [2]unix.PollFd{{Fd: int32(p.up.from.descriptor()), Events: unix.POLLIN}, {Fd: int32(p.down.from.descriptor()), Events: unix.POLLIN}}
 	timeout := unix.NsecToTimespec(int64(max(duration, 0)))
 	if _, err := unix.Ppoll(polled[:], &timeout, nil); err != nil && !errors.Is(err, unix.EINTR) {
 		return fmt.Errorf("ppoll: %w", err)

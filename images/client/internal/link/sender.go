@@ -9,6 +9,7 @@ import (
 // sender says when a packet is sent completely that is ready at an instant. Packets are sent one after another.
 type sender interface {
 	send(ready time.Duration, size int) time.Duration
+	mean() float64 // bits per second; 0: no limit
 }
 
 func newSender(path Path) (sender, error) {
@@ -25,6 +26,8 @@ type unlimited struct{}
 
 func (unlimited) send(ready time.Duration, _ int) time.Duration { return ready }
 
+func (unlimited) mean() float64 { return 0 }
+
 type constant struct {
 	rate float64 // bits per second
 	free time.Duration
@@ -34,6 +37,8 @@ func (c *constant) send(ready time.Duration, size int) time.Duration {
 	c.free = max(ready, c.free) + seconds(bits(size)/c.rate)
 	return c.free
 }
+
+func (c *constant) mean() float64 { return c.rate }
 
 // opportunities are instants at which a link sends up to opportunityBytes, and that repeat. What an opportunity has left serves the
 // next packets, if they are there by then.
@@ -56,6 +61,10 @@ func (o *opportunities) send(ready time.Duration, size int) time.Duration {
 	}
 	o.unused -= size
 	return o.at(o.next)
+}
+
+func (o *opportunities) mean() float64 {
+	return bits(opportunityBytes*len(o.times)) / o.period().Seconds()
 }
 
 func (o *opportunities) at(number int) time.Duration {
@@ -96,6 +105,8 @@ func (s *steps) send(ready time.Duration, size int) time.Duration {
 	s.free = at
 	return at
 }
+
+func (s *steps) mean() float64 { return s.bits / s.period.Seconds() }
 
 // step returns which rate holds at the instant, and until when.
 func (s *steps) step(instant time.Duration) (index int, end time.Duration) {

@@ -15,7 +15,7 @@ type flying struct {
 
 // way is one direction of a pump. Its buffers are used again, so that it makes no garbage.
 type way struct {
-	from, to *Device
+	from, to End
 	model    *Model
 	flight   []flying // from first on, and then from the beginning; it doubles when it is full
 	first    int
@@ -43,7 +43,7 @@ func (w *way) receive(clock func() time.Duration) (int, error) {
 }
 
 func (w *way) send(now time.Duration, buffer []byte, size int) {
-	due, fate := w.model.Send(now, size+w.from.header)
+	due, fate := w.model.Send(now, size)
 	switch {
 	case fate == Lost:
 		w.count.Lost++
@@ -101,5 +101,5 @@ func (w *way) buffer() []byte {
 		w.free = w.free[:last]
 		return buffer
 	}
-	return make([]byte, packetBytes)
+	return make([]byte, w.from.largest())
 }
