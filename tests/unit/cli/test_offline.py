@@ -210,9 +210,12 @@ def test_results_show_published_numbers_but_verdicts_ignore_them(exported: str, 
     alone = capsys.readouterr().out
     assert main(["results", "--from", exported, "--beside", str(TABLE)]) == 0
     both = capsys.readouterr().out
-    assert "Transfer time, with published numbers of published-file-transfer (not in verdicts)" in both
-    row = next(line for line in both.splitlines() if line.strip().startswith("5 GiB") and line.count("±") == 4)
-    assert row.count("66.08 ± 1.94 s") == row.count("55.20 ± 0.09 s") == 2
+    assert "Published numbers of published-file-transfer for the same cases (not in verdicts)" in both
+    rows = [line.split() for line in both.splitlines() if " 5 GiB " in f" {line} " and "Transfer time" in line]
+    assert [" ".join(row) for row in rows] == [
+        "5 GiB cloud Transfer time 55.20 ± 0.09 s 55.20 ± 0.09 s 1.00",
+        "5 GiB jetson-nano, published Transfer time 66.08 ± 1.94 s – –",
+    ]
     assert [line for line in alone.splitlines() if "ahead" in line] == [
         line for line in both.splitlines() if "ahead" in line
     ]
@@ -224,6 +227,7 @@ def test_report_shows_published_numbers_as_rows(exported: str, tmp_path: Path) -
     text = page.read_text()
     assert "published results</h3>" in text
     assert "jetson-nano, published" in text
+    assert "<h2>Published numbers</h2>" in text
     assert main(["report", "--from", exported, "--output-file", str(page)]) == 0
     assert "published" not in page.read_text()
 

@@ -10,7 +10,13 @@ from tests.unit.report.published import measured, published
 from tierbench.advice.selection import relabelled_run
 from tierbench.advice.tables import RunResults, estimate, runs
 from tierbench.api.result import BenchmarkResult
-from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
+from tierbench.report.published import (
+    PublishedTable,
+    matching_results,
+    no_match_message,
+    published_rows,
+    published_table,
+)
 from tierbench.results.published import read_csv
 
 FILES = "kind,benchmark,serverClass,clientClass,fileSize,tls,durationSeconds"
@@ -48,6 +54,18 @@ def test_published_case_is_a_further_column() -> None:
     assert value(found, "1Mi", "cloud, published") == 7e9
     assert value(found, "6Gi", "cloud, published") == 8e9
     assert value(found, "6Gi", "cloud") is None
+
+
+def test_every_published_number_has_a_row_with_what_was_measured() -> None:
+    theirs = read(FILES, "FileTransferBenchmark,p,cloud,user,1Mi,None,7", "FileTransferBenchmark,p,cloud,,6Gi,,8")
+    theirs += read(FILES, "FileTransferBenchmark,q,pi,user,1Mi,None,9")
+    (found,) = laid([measured("cloud", "1Mi", [(3.5, 0)] * 3, 1)], theirs)
+    assert found is not None
+    assert [row.cells for row in published_rows([found])] == [
+        ("1 MiB", "cloud", "Transfer time", "7.00 s", "3.50 ± 0.00 s", "0.50"),
+        ("1 MiB", "pi, published in q", "Transfer time", "9.00 s", "–", "–"),
+        ("6 GiB", "cloud", "Transfer time", "8.00 s", "–", "–"),
+    ]
 
 
 def test_published_row_without_levels_matches_a_run_of_one_case() -> None:

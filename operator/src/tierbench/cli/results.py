@@ -28,7 +28,14 @@ from tierbench.cli import console
 from tierbench.cli.command import ExitCode, add_output_argument, add_published_arguments, add_result_arguments
 from tierbench.cli.objects import read_files, select_runs
 from tierbench.cli.output import objects_as, write_output
-from tierbench.report.published import PublishedTable, matching_results, no_match_message, published_table
+from tierbench.report.published import (
+    PUBLISHED_HEADINGS,
+    PublishedTable,
+    matching_results,
+    no_match_message,
+    published_rows,
+    published_table,
+)
 from tierbench.report.tables import case_notes, cautions, networks
 from tierbench.results.nodes import describe_computer, describe_network, node_computers
 from tierbench.results.quantities import rate_quantity
@@ -46,6 +53,7 @@ from tierbench.results.units import (
 _BAR_WIDTH: Final = 40
 _MAX_EFFECTS: Final = 8
 _SEVERAL: Final = 2
+_FIRST_NUMBER: Final = PUBLISHED_HEADINGS.index("Published")
 _EIGHTHS: Final = " ▏▎▍▌▋▊▉█"
 _COLOURS: Final = ("blue", "dark_orange3", "green", "magenta", "yellow", "cyan")
 
@@ -96,9 +104,8 @@ def show_run(
             yield Text()
             yield from _bars(table, rate)
         yield Text()
-        yield from _published(published_table(shown, table, theirs))
-    if published and not any(published_table(shown, table, theirs) for table in shown.tables):
-        yield Text(no_match_message(run), style="yellow")
+    if published:
+        yield from _published(run, [each for table in shown.tables if (each := published_table(shown, table, theirs))])
     for quantity in measured[1:] if wide else ():
         yield Text(title(quantity), style="bold")
         for table, found in zip(shown.tables, level_verdicts(shown.tables, quantity), strict=True):
@@ -123,21 +130,19 @@ def _effects(run: RunResults) -> Iterator[RenderableType]:
         yield Text()
 
 
-def _published(found: PublishedTable | None) -> Iterator[RenderableType]:
-    if found is None:
+def _published(run: RunResults, found: Sequence[PublishedTable]) -> Iterator[RenderableType]:
+    if not found:
+        yield Text(no_match_message(run), style="yellow")
         return
-    for quantity in found.quantities:
-        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-        grid.add_column(humanize(found.table.factor) or "Case")
-        for column in found.table.columns:
-            grid.add_column(column, justify="right")
-        for row in found.table.rows:
-            cells = [_mean(found.table.cell(row, column), quantity) for column in found.table.columns]
-            grid.add_row(show_level(found.table.factor, row) or "all", *cells)
-        yield Text(
-            f"{title(quantity)}, with published numbers of {join_words(found.names)} (not in verdicts)", style="bold"
-        )
-        yield grid
+    names = dict.fromkeys(name for table in found for name in table.names)
+    yield Text(f"Published numbers of {join_words(tuple(names))} for the same cases (not in verdicts)", style="bold")
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, heading in enumerate(PUBLISHED_HEADINGS):
+        grid.add_column(heading, justify="right" if index >= _FIRST_NUMBER else "left")
+    for row in published_rows(found):
+        grid.add_row(*row.cells)
+    yield grid
+    yield Text()
 
 
 def _mean(cell: Cell, quantity: str) -> str:

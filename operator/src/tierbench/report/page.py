@@ -36,10 +36,12 @@ from tierbench.kinds.registry import BENCHMARKS, probe
 from tierbench.report.figures import Figure, evidence_figures, retries_figure, slowness_figure
 from tierbench.report.panels import Panel, panel_of
 from tierbench.report.published import (
+    PUBLISHED_HEADINGS,
     PublishedTable,
     matching_results,
     no_match_message,
     published_figures,
+    published_rows,
     published_table,
 )
 from tierbench.report.run_figures import RunFigures
@@ -95,6 +97,7 @@ def render(
         articles=articles,
         node_facts=NODE_FACTS,
         network_headings=NETWORK_HEADINGS,
+        published_headings=PUBLISHED_HEADINGS,
         network_programs=probe().programs,
         files=files,
         version=version("tierbench"),
@@ -126,7 +129,8 @@ def _article(
         )
         for index, (table, of_table) in enumerate(zip(relabelled.tables, verdicts, strict=True))
     ]
-    is_unmatched = published and not any(section.published_table for section in sections)
+    comparable = [section.published_table for section in sections if section.published_table is not None]
+    is_unmatched = published and not comparable
     ranks = has_alternatives(run)
     return {
         "run": run,
@@ -140,6 +144,7 @@ def _article(
         "cautions": (*cautions(run), *([no_match_message(relabelled)] if is_unmatched else [])),
         "figures": RunFigures(run, f"b{number}", quantity),
         "sections": sections,
+        "published": tuple(published_rows(comparable)),
         "effects": effect_tables(run),
         "timelines": timelines(run, f"b{number}tcp"),
         "case_notes": case_notes(run),

@@ -1,7 +1,10 @@
 """Published results of the same cases, for comparison with those of a run. No verdict uses them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from typing import Final
 
 from tierbench.advice.requirements import canonical_level
 from tierbench.advice.selection import run_choice
@@ -11,6 +14,7 @@ from tierbench.advice.tables import (
     ResultSet,
     RunResults,
     Table,
+    estimate,
     measured_quantities,
     smaller_is_better,
     sort_levels,
@@ -20,7 +24,10 @@ from tierbench.report.figures import Figure, measured_figure
 from tierbench.report.panels import panel_of
 from tierbench.results.published import UNKNOWN_CLASS
 from tierbench.results.quantities import RETRIES, levels_and_parameters
-from tierbench.results.units import describe_level, join_words
+from tierbench.results.units import DASH, describe_level, join_words, show_with_deviation, title
+from tierbench.stats.estimates import Estimate
+
+PUBLISHED_HEADINGS: Final = ("Case", "Class or setting", "Quantity", "Published", "Measured", "Ratio")
 
 
 @dataclass(frozen=True)
@@ -28,12 +35,43 @@ class PublishedTable:
     """A table of a run with further columns for published classes or settings.
 
     `names` are the benchmarks that the published results are of. `quantities` are the published quantities, with the
-    main quantity of their kind first.
+    main quantity of their kind first. `measured` has for each published column the measured one of the same class or
+    setting, or None.
     """
 
     table: Table
     names: tuple[str, ...]
     quantities: tuple[str, ...]
+    measured: Mapping[str, str | None]
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """A published quantity of a case, and the measured one if the run has the same case.
+
+    `alternative` is the class or setting that the run compares, or the column of published results.
+    """
+
+    case: str
+    alternative: str
+    quantity: str
+    published: Estimate
+    measured: Estimate | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The measured mean divided by the published one."""
+        return None if self.measured is None or not self.published.mean else self.measured.mean / self.published.mean
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """A text for each of PUBLISHED_HEADINGS."""
+        shown = (
+            DASH if one is None else show_with_deviation(self.quantity, one.mean, one.deviation)
+            for one in (self.published, self.measured)
+        )
+        ratio = DASH if self.ratio is None else f"{self.ratio:.2f}"
+        return (self.case or "all", self.alternative, title(self.quantity), *shown, ratio)
 
 
 def matching_results(run: RunResults, published: Iterable[BenchmarkResult]) -> tuple[BenchmarkResult, ...]:
@@ -58,7 +96,34 @@ def published_table(run: RunResults, table: Table, published: Sequence[Benchmark
         return None
     names = tuple(dict.fromkeys(result.spec.benchmark.name for result in found))
     known = tuple(name for name in measured_quantities(ResultSet(tuple(found))) if name != RETRIES)
-    return PublishedTable(_widened(table, found, _columns(found, {*fixed, table.factor}, names)), names, known)
+    columns = _columns(found, {*fixed, table.factor}, names)
+    measured = {column: _measured_column(result, table) for result, column in zip(found, columns, strict=True)}
+    return PublishedTable(_widened(table, found, columns), names, known, measured)
+
+
+def published_rows(tables: Iterable[PublishedTable]) -> Iterator[PublishedRow]:
+    """Yields every published number that belongs to a case of the run, with what was measured of it."""
+    for found in tables:
+        table, own_columns = found.table, Counter(found.measured.values())
+        for row, (column, own), quantity in product(table.rows, found.measured.items(), found.quantities):
+            published = estimate(table.cell(row, column), quantity)
+            if published is not None:
+                measured = None if own is None else estimate(table.cell(row, own), quantity)
+                name = own if own is not None and own_columns[own] == 1 else column
+                yield PublishedRow(_case(table, row), name, quantity, published, measured)
+
+
+def _case(table: Table, row: str) -> str:
+    """Returns the levels of a row of a table, such as `pi-lte, 1 KiB`."""
+    levels = {**table.held, **({table.factor: row} if table.factor else {})}
+    return ", ".join(level if name == CLIENT else describe_level(name, level) for name, level in levels.items())
+
+
+def _measured_column(result: BenchmarkResult, table: Table) -> str | None:
+    server = result.spec.server.node_class
+    if server in table.columns:
+        return server
+    return table.columns[0] if server == UNKNOWN_CLASS and len(table.columns) == 1 else None
 
 
 def no_match_message(run: RunResults) -> str:
