@@ -82,7 +82,7 @@ def connect_node(node: "Hardware", nodes: int) -> None:
             node.network("ip", "route", "replace", addresses.node_pods(other), "via", addresses.node(other))
     run("ip", "route", "replace", pods, "via", port.address)
     port.switch.network("ip", "route", "replace", pods, "via", port.address)
-    node.run("sysctl", "-qw", "net.ipv4.ip_forward=1")
+    node.run("sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv4.ping_group_range=0 2147483647")  # as systemd sets it
     node.run("sysctl", "-qw", f"net.ipv4.tcp_congestion_control={node.profile.congestion_control}")
     if node.shaped:
         shape(node, node.shaped)

@@ -131,8 +131,8 @@ def unowned(raw: Raw) -> object:
 def reach(raw: Raw) -> object:
     instance: Any = None
     server = RunningServer(instance, "10.0.0.1", "10.0.0.2", raw, raw)
-    reached = [address(access, server, "http", 80) for access in (Access.NODE_PORT, Access.CLUSTER_IP)]
-    return [*reached, agent_url(server)]
+    ways = (Access.NODE_PORT, Access.CLUSTER_IP)
+    return [*(address(way, server, "http", 80) for way in ways), agent_url(Access.CLUSTER_IP, server)]
 
 
 READERS: list[tuple[ResourceType, Raw, Callable[[Raw], object]]] = [

@@ -8,6 +8,7 @@ from tests.unit.kinds.broker import test_workload as test_broker
 from tests.unit.kinds.file_transfer import test_workload as test_file_transfer
 from tests.unit.kinds.file_transfer.test_workload import INSTANCE
 from tests.unit.kinds.network import test_workload as test_network
+from tierbench.api.benchmark import Access
 from tierbench.workloads.manifests import agent_url
 from tierbench.workloads.workload import Manifest, RunningServer
 
@@ -65,6 +66,17 @@ def test_iperf3_is_behind_a_gate_that_no_one_opens_by_a_probe() -> None:
     assert "readinessProbe" not in iperf3
 
 
-def test_an_ipv6_address_has_brackets_in_the_agents_url() -> None:
-    server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
-    assert agent_url(server) == "https://[fd00::3]:8090"
+@pytest.mark.parametrize(
+    ("access", "place"),
+    [
+        (Access.POD_IP, "[fd00::1]:8090"),
+        (Access.HOST_NETWORK, "[fd00::2]:8090"),
+        (Access.NODE_PORT, "[fd00::2]:30990"),
+        (Access.CLUSTER_IP, "[fd00::3]:8090"),
+    ],
+)
+def test_the_agent_is_reached_by_the_access_of_the_server(access: Access, place: str) -> None:
+    """It is never reached by a name. An IPv6 address has brackets."""
+    service = {"clusterIP": "fd00::3", "ports": [{"name": "agent", "nodePort": 30990}]}
+    server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"metadata": {}, "spec": service})
+    assert agent_url(access, server) == f"https://{place}"

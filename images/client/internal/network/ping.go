@@ -140,7 +140,7 @@ func milliseconds(digits string) *int64 {
 func pingFailure(stderr string) *contract.Failure {
 	if strings.Contains(stderr, "Operation not permitted") || strings.Contains(stderr, "Permission denied") {
 		return &contract.Failure{Reason: "PingNotPermitted", Message: stderr + ": allow the sysctl net.ipv4.ping_group_range to pods of this " +
-			"namespace (it is a safe one), or the capability NET_RAW to ping on the node, or set ping.count to 0"}
+			"namespace (it is a safe one), or with access: HostNetwork set it on the node, or set ping.count to 0"}
 	}
 	return &contract.Failure{Reason: pingFailed, Message: strings.ReplaceAll(stderr, "\n", "; ")}
 }

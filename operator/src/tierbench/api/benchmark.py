@@ -111,6 +111,13 @@ class Access(StrEnum):
     HOST_NETWORK = "HostNetwork"
 
 
+ACCESS: Final = (
+    "Network path from %s. The agent of the server is reached the same way. HostNetwork: server, agent and client are "
+    "in the network namespaces of their nodes, and need no CNI, kube-proxy or cluster DNS."
+)
+"""The description of the field `access`, for a path."""
+
+
 class Servers(Model):
     """Where the service under test runs."""
 

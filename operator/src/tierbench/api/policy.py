@@ -72,8 +72,8 @@ class Policy(BaseModel):
         default=(Access.CLUSTER_IP, Access.POD_IP, Access.NODE_PORT),
         min_length=1,
         json_schema_extra={"uniqueItems": True},
-        description="Network paths from clients to servers. HostNetwork is one more: the server then listens in the "
-        "network namespace of its node.",
+        description="Network paths from clients to servers. HostNetwork is one more: server, agent and client "
+        "are then in the network namespaces of their nodes.",
     )
     node_class_names: dict[str, tuple[ClassName, ...]] = Field(
         default={},

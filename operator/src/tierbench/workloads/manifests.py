@@ -1,7 +1,7 @@
 """The manifests of a server with the agent next to it, and of the Job of one part of a client."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
@@ -25,8 +25,10 @@ from tierbench.workloads.pods import (
     SERVER_READY_PERIOD_SECONDS,
     Directory,
     access_services,
+    address,
     host_and_port,
     measured_resources,
+    network_of,
     pin_to_node,
     pod_basics,
     pod_security,
@@ -57,6 +59,7 @@ from tierbench.workloads.workload import (
 )
 
 AGENT_PORT: Final = 8090
+_AGENT: Final = "agent"
 CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 """The keys of a server's Secret that clients need to talk to its agent."""
 
@@ -69,10 +72,12 @@ _TERMINATION_LOG: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
-def agent_url(server: RunningServer) -> str:
-    """Returns the URL of a server's agent. It has the IP address, because a name lookup would cost time while
-    measuring."""
-    return f"https://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
+def agent_url(access: Access, server: RunningServer) -> str:
+    """Returns the URL of a server's agent, at the address that `access` decides. It never has a name, because a lookup
+    would cost time while measuring."""
+    if access is Access.CLUSTER_IP:
+        return f"https://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
+    return f"https://{address(access, replace(server, service=server.agent), _AGENT, AGENT_PORT)}"
 
 
 def agent_container(
@@ -94,7 +99,7 @@ def agent_container(
         **images.pulled(images.client),
         "args": ["agent", *listen, *credentials, "--ports", ",".join(map(str, ports)), *arguments],
         "env": [POD_IP_VARIABLE],
-        "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
+        "ports": [{"name": _AGENT, "containerPort": AGENT_PORT}],
         "readinessProbe": {
             "httpGet": {"path": "/healthz", "port": AGENT_PORT, "scheme": "HTTPS"},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
@@ -129,29 +134,29 @@ def server_manifests(
     labels = server_labels(instance.run, instance.slot)
     services = access_services(owner.metadata(instance.name, labels), labels, access, ports, protocols)
     fields = {
-        **({"hostNetwork": True} if access is Access.HOST_NETWORK else {}),
         **({"shareProcessNamespace": True} if share_processes else {}),
         **({"initContainers": list(before)} if before else {}),
         **({} if grace_seconds is None else {"terminationGracePeriodSeconds": grace_seconds}),
     }
-    return (*services, *_agent_and_pod(owner, images, instance, [*containers, agent], volumes, fields))
+    return (*services, *_agent_and_pod(owner, images, instance, access, [*containers, agent], volumes, fields))
 
 
 def agent_manifests(
-    owner: Owner, images: Images, instance: ServerInstance, resources: Resources | None
+    owner: Owner, images: Images, instance: ServerInstance, access: Access, resources: Resources | None
 ) -> tuple[Manifest, ...]:
     """Returns an agent in a pod of its own, for a server that is not in one of tierbench's pods.
 
     Clients synchronize through the agent, and it samples the node.
     """
     agent = agent_container(images, (), ["--directory="], resources)
-    return _agent_and_pod(owner, images, instance, [agent], (), {})
+    return _agent_and_pod(owner, images, instance, access, [agent], (), {})
 
 
 def _agent_and_pod(
     owner: Owner,
     images: Images,
     instance: ServerInstance,
+    access: Access,
     containers: Sequence[Manifest],
     volumes: Sequence[Manifest],
     fields: Manifest,
@@ -166,13 +171,15 @@ def _agent_and_pod(
         "spec": {
             **pod_basics(images),
             **pin_to_node(instance.node, instance.node_class),
+            **network_of(access),
             **fields,
             "restartPolicy": "Always",
             "containers": list(containers),
             "volumes": [*volumes, credentials],
         },
     }
-    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP"), pod
+    kind = "NodePort" if access is Access.NODE_PORT else "ClusterIP"
+    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {_AGENT: AGENT_PORT}, kind), pod
 
 
 def client_job(
@@ -182,6 +189,7 @@ def client_job(
     targets: Sequence[Target],
     image: str,
     plan: PlanFields,
+    access: Access,
     resources: Resources | None,
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
@@ -191,7 +199,8 @@ def client_job(
 ) -> Manifest:
     """Returns the Job of one part of a client. `delivers` says whether its program can push its lines.
 
-    `credentials` are the sources of a projected volume per target. There is no backoff limit, because the operator
+    `credentials` are the sources of a projected volume per target. `sysctls` are those of the network of the pod: a pod
+    in the network of its node cannot have any. There is no backoff limit, because the operator
     continues with the next trial itself. The Job has the number of the first case of its block.
     """
     results = instance.node_class.results
@@ -223,6 +232,7 @@ def client_job(
         for source in found
     ]
     volume = {"name": "credentials", "projected": {"sources": sources, "defaultMode": 0o440}}
+    network = network_of(access)
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -235,8 +245,12 @@ def client_job(
                 "spec": {
                     **pod_basics(images),
                     **pin_to_node(instance.node, instance.node_class),
+                    **network,
                     "restartPolicy": "Never",
-                    "securityContext": {**pod_security(images.user), **({"sysctls": list(sysctls)} if sysctls else {})},
+                    "securityContext": {
+                        **pod_security(images.user),
+                        **({"sysctls": list(sysctls)} if sysctls and not network else {}),
+                    },
                     "containers": [container],
                     "volumes": [volume, *(directory.volume for directory in directories), *delivery.volumes],
                 },
@@ -293,13 +307,13 @@ def series_fields(instance: ClientInstance, warmup: int) -> dict[str, Any]:
     }
 
 
-def target_fields(target: Target) -> dict[str, Any]:
+def target_fields(access: Access, target: Target) -> dict[str, Any]:
     """Returns the fields of every target: its case and its agent."""
     token, pin = (credential_file(target, key) for key in CLIENT_KEYS)
     return {
         "case": target.case.number,
         "deadline_seconds": target.deadline_seconds,
-        "agent": AgentAccess(url=agent_url(target.server), token_file=token, pin_file=pin),
+        "agent": AgentAccess(url=agent_url(access, target.server), token_file=token, pin_file=pin),
     }
 
 

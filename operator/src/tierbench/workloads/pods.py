@@ -273,6 +273,11 @@ def access_services(
     return (service(metadata, labels, ports, service_type, protocols),)
 
 
+def network_of(access: Access) -> Manifest:
+    """Returns the field of a pod's spec for the network that `access` needs. With HostNetwork, no pod needs a CNI."""
+    return {"hostNetwork": True} if access is Access.HOST_NETWORK else {}
+
+
 def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:
     """Returns host:port of a running server, as its clients reach it."""
     match access:

@@ -190,9 +190,11 @@ def test_the_client_gets_no_private_key() -> None:
     assert [item["key"] for item in volume["items"]] == ["agent-token", "agent-pin", "ca.crt"]
 
 
-def test_host_network_is_asked_for_only_by_its_access() -> None:
-    assert "hostNetwork" not in pod_specs(workload(access="NodePort"))[0]
-    assert pod_specs(workload(access="HostNetwork"))[0]["hostNetwork"] is True
+def test_server_and_client_are_in_the_network_of_their_nodes_only_by_its_access() -> None:
+    """A node without CNI can run no other pod."""
+    for access in ("PodIP", "ClusterIP", "NodePort"):
+        assert not any("hostNetwork" in spec for spec in pod_specs(workload(access=access)))
+    assert [spec["hostNetwork"] for spec in pod_specs(workload(access="HostNetwork"))] == [True, True]
 
 
 def test_the_claim_holds_all_files() -> None:

@@ -173,7 +173,9 @@ class External:
 
     def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """Returns only the agent, through which clients synchronize."""
-        return agent_manifests(context.owner, context.images, instance, context.spec.clients.resources)
+        return agent_manifests(
+            context.owner, context.images, instance, context.spec.access, context.spec.clients.resources
+        )
 
     def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
         """Returns the address in the spec. Account and CA are in the user's Secret."""

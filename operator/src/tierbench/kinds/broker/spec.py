@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar
 from pydantic import Field, JsonValue
 
 from tierbench.api.benchmark import (
+    ACCESS,
     BENCHMARK_COLUMNS,
     Access,
     Benchmark,
@@ -263,7 +264,7 @@ class BrokerSpec(ServiceSpec):
         description="Load of a trial.",
     )
     timeouts: BrokerTimeouts = BrokerTimeouts()
-    access: Access = Field(default=Access.CLUSTER_IP, description="Network path from clients to the broker.")
+    access: Access = Field(default=Access.CLUSTER_IP, description=ACCESS % "clients to the broker")
 
     @property
     def policy_subject(self) -> PolicySubject:

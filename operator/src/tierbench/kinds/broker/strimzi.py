@@ -132,7 +132,10 @@ def manifests(context: BrokerContext, instance: ServerInstance) -> tuple[Manifes
         "KafkaTopic": (names.kafka, {"partitions": 1, "replicas": 1}),
     }
     objects = (_object(owner, instance, kind, names, *bodies[kind]) for kind in KINDS)
-    return (*objects, *agent_manifests(owner, context.images, instance, context.spec.servers.resources))
+    return (
+        *objects,
+        *agent_manifests(owner, context.images, instance, context.spec.access, context.spec.servers.resources),
+    )
 
 
 def endpoint(context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:

@@ -143,6 +143,7 @@ class BrokerWorkload:
             targets,
             self.images.programs["paho"] if clients.engine is EngineType.PAHO else self.images.client,
             trial_plan(context, endpoints, instance, targets),
+            self.spec.access,
             clients.resources,
             [endpoint.secrets for endpoint in endpoints],
             directories=[_own_messages(payload, case)] if payload.messages else [],
@@ -264,7 +265,7 @@ def _target(context: BrokerContext, endpoint: Endpoint, target: Target) -> Broke
     secure = target.case.levels["tls"] != Tls.NONE
     username, password = (credential_file(target, key) if endpoint.account else "" for key in ACCOUNT)
     return BrokerTarget(
-        **target_fields(target),
+        **target_fields(context.spec.access, target),
         url=f"{context.broker.protocol.lower()}{'s' if secure else ''}://{endpoint.address}",
         topic=f"tierbench/{target.server.instance.name}/{target.case.number}",
         username_file=username,

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import AfterValidator, Field
 
 from tierbench.api.benchmark import (
+    ACCESS,
     BENCHMARK_COLUMNS,
     Access,
     Benchmark,
@@ -116,7 +117,7 @@ class FileTransferSpec(ServiceSpec):
         most=3,
     )
     tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connection (a factor).", most=3)
-    access: Access = Field(default=Access.CLUSTER_IP, description="Network path from client to server.")
+    access: Access = Field(default=Access.CLUSTER_IP, description=ACCESS % "client to server")
     retry: Retry = Field(default=Retry(), json_schema_extra=rules(_GROWING_WAIT))
     storage: Storage = Field(
         default=_DEFAULT_STORAGE,

@@ -194,7 +194,15 @@ class FileTransfer:
         plan = trial_plan(self.spec, instance, targets)
         client = self.images.client
         return client_job(
-            self.owner, self.images, instance, targets, client, plan, self.spec.clients.resources, credentials
+            self.owner,
+            self.images,
+            instance,
+            targets,
+            client,
+            plan,
+            self.spec.access,
+            self.spec.clients.resources,
+            credentials,
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -289,7 +297,7 @@ def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequen
         kind="Download",
         targets=tuple(
             DownloadTarget(
-                **target_fields(target),
+                **target_fields(spec.access, target),
                 url=f"{server_url(spec, target.server, tls)}/{file_name(size)}",
                 ca_file="" if tls is Tls.NONE else credential_file(target, "ca.crt"),
             )

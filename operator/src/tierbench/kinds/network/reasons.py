@@ -16,8 +16,8 @@ REASONS: Final = Reasons(
         "Iperf3Failed": "iperf3 failed for a reason that the client does not know. The message is iperf3's.",
         "PingFailed": "ping ended without its summary, or the load ended before all echo requests of `ping.underLoad` "
         "were sent. Check routes and names, or make the load longer, as the message says.",
-        "PingNotPermitted": "The pod may not send echo requests. Allow the sysctl `net.ipv4.ping_group_range` or the "
-        "capability NET_RAW, or set `ping.count: 0`.",
+        "PingNotPermitted": "The pod may not send echo requests. Allow the sysctl `net.ipv4.ping_group_range` (with "
+        "`access: HostNetwork` set it on the node), or set `ping.count: 0`.",
         "ProgramMissing": "The image of the client has no iperf3 or ping. Use the chart's network image.",
         "ServerBusy": "The iperf3 server was busy with another client for half a minute. Check who else uses it.",
         "ServerNotStarted": "iperf3 did not listen within half a minute. The message says whether its port is taken.",

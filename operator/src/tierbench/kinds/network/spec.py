@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from tierbench.api.benchmark import (
+    ACCESS,
     BENCHMARK_COLUMNS,
     Access,
     Benchmark,
@@ -234,7 +235,7 @@ class NetworkSpec(BenchmarkSpec):
         "congestion state and others). The samples are in the BenchmarkRecord. 0 for none.",
     )
     trim: Trim = Field(default=Trim(), description="Trials to leave out of the statistics, by throughput.")
-    access: Access = Field(default=Access.POD_IP, description="Network path from client to server.")
+    access: Access = Field(default=Access.POD_IP, description=ACCESS % "client to server")
 
     @property
     def policy_subject(self) -> PolicySubject:

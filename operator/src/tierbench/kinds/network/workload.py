@@ -125,7 +125,7 @@ class NetworkWorkload:
         """Returns iperf3 and its agent. For an external server it is the agent alone, because every server needs a
         pod."""
         if instance.placement.external:
-            return agent_manifests(self.owner, self.images, instance, self.spec.clients.resources)
+            return agent_manifests(self.owner, self.images, instance, self.spec.access, self.spec.clients.resources)
         return iperf3_manifests(self.owner, self.spec, self.images, instance)
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
@@ -138,6 +138,7 @@ class NetworkWorkload:
             targets,
             self.images.programs[IMAGE],
             trial_plan(self.spec, self.policy, parts, instance, targets),
+            self.spec.access,
             self.spec.clients.resources,
             [(secret_items(target.server.instance.attached, *CLIENT_KEYS),) for target in targets],
             sysctls=(PING_SYSCTL,) if self.spec.ping.count else (),
@@ -235,7 +236,7 @@ def trial_plan(
 
 def _target(spec: NetworkSpec, part: int, target: Target) -> NetworkTarget:
     """Returns the iperf3 server of a part, and the host of ping if it differs. An external server has no agent."""
-    fields, external = target_fields(target), spec.servers.external
+    fields, external = target_fields(spec.access, target), spec.servers.external
     if external is not None and target.case.server.external:
         return NetworkTarget(**{**fields, "agent": None}, server=external.address)
     server = address(spec.access, target.server, port_name(part), port(part))
