@@ -71,12 +71,11 @@ def test_iperf3_is_behind_a_gate_that_no_one_opens_by_a_probe() -> None:
     [
         (Access.POD_IP, "[fd00::1]:8090"),
         (Access.HOST_NETWORK, "[fd00::2]:8090"),
-        (Access.NODE_PORT, "[fd00::2]:30990"),
+        (Access.NODE_PORT, "[fd00::3]:8090"),
         (Access.CLUSTER_IP, "[fd00::3]:8090"),
     ],
 )
-def test_the_agent_is_reached_by_the_access_of_the_server(access: Access, place: str) -> None:
-    """It is never reached by a name. An IPv6 address has brackets."""
-    service = {"clusterIP": "fd00::3", "ports": [{"name": "agent", "nodePort": 30990}]}
-    server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"metadata": {}, "spec": service})
+def test_the_agent_is_reached_without_service_where_its_server_is(access: Access, place: str) -> None:
+    """No port of a node leads to it. An IPv6 address has brackets."""
+    server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
     assert agent_url(access, server) == f"https://{place}"

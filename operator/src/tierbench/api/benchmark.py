@@ -112,8 +112,8 @@ class Access(StrEnum):
 
 
 ACCESS: Final = (
-    "Network path from %s. The agent of the server is reached the same way. HostNetwork: server, agent and client are "
-    "in the network namespaces of their nodes, and need no CNI, kube-proxy or cluster DNS."
+    "Network path from %s. PodIP needs neither Services nor DNS. HostNetwork: server, agent and client are in the "
+    "network namespaces of their nodes, and need no CNI, kube-proxy or DNS."
 )
 """The description of the field `access`, for a path."""
 

@@ -1,7 +1,7 @@
 """The manifests of a server with the agent next to it, and of the Job of one part of a client."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tierbench.api.benchmark import Access
@@ -25,12 +25,12 @@ from tierbench.workloads.pods import (
     SERVER_READY_PERIOD_SECONDS,
     Directory,
     access_services,
-    address,
     host_and_port,
     measured_resources,
     network_of,
     pin_to_node,
     pod_basics,
+    pod_host,
     pod_security,
     secret_volume,
     service,
@@ -59,7 +59,6 @@ from tierbench.workloads.workload import (
 )
 
 AGENT_PORT: Final = 8090
-_AGENT: Final = "agent"
 CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 """The keys of a server's Secret that clients need to talk to its agent."""
 
@@ -73,11 +72,13 @@ _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
 def agent_url(access: Access, server: RunningServer) -> str:
-    """Returns the URL of a server's agent, at the address that `access` decides. It never has a name, because a lookup
-    would cost time while measuring."""
-    if access is Access.CLUSTER_IP:
-        return f"https://{host_and_port(server.agent['spec']['clusterIP'], AGENT_PORT)}"
-    return f"https://{address(access, replace(server, service=server.agent), _AGENT, AGENT_PORT)}"
+    """Returns the URL of a server's agent. It has an IP address, because a name lookup would cost time while measuring.
+
+    Where clients need no Service to reach the server, they need none to reach its agent.
+    """
+    by_service = access in (Access.CLUSTER_IP, Access.NODE_PORT)
+    host = server.agent["spec"]["clusterIP"] if by_service else pod_host(access, server)
+    return f"https://{host_and_port(host, AGENT_PORT)}"
 
 
 def agent_container(
@@ -99,7 +100,7 @@ def agent_container(
         **images.pulled(images.client),
         "args": ["agent", *listen, *credentials, "--ports", ",".join(map(str, ports)), *arguments],
         "env": [POD_IP_VARIABLE],
-        "ports": [{"name": _AGENT, "containerPort": AGENT_PORT}],
+        "ports": [{"name": "agent", "containerPort": AGENT_PORT}],
         "readinessProbe": {
             "httpGet": {"path": "/healthz", "port": AGENT_PORT, "scheme": "HTTPS"},
             "periodSeconds": SERVER_READY_PERIOD_SECONDS,
@@ -178,8 +179,7 @@ def _agent_and_pod(
             "volumes": [*volumes, credentials],
         },
     }
-    kind = "NodePort" if access is Access.NODE_PORT else "ClusterIP"
-    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {_AGENT: AGENT_PORT}, kind), pod
+    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP"), pod
 
 
 def client_job(

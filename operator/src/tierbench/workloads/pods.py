@@ -278,13 +278,16 @@ def network_of(access: Access) -> Manifest:
     return {"hostNetwork": True} if access is Access.HOST_NETWORK else {}
 
 
+def pod_host(access: Access, server: RunningServer) -> str:
+    """Returns the IP address of a server's pod. With HostNetwork, that is the one of its node."""
+    return server.host_ip if access is Access.HOST_NETWORK else server.pod_ip
+
+
 def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:
     """Returns host:port of a running server, as its clients reach it."""
     match access:
-        case Access.POD_IP:
-            host = server.pod_ip
-        case Access.HOST_NETWORK:
-            host = server.host_ip
+        case Access.POD_IP | Access.HOST_NETWORK:
+            host = pod_host(access, server)
         case Access.CLUSTER_IP:
             metadata = server.service["metadata"]
             host = f"{metadata['name']}.{metadata['namespace']}.svc"
