@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/tcpinfo"
 )
 
@@ -18,7 +19,12 @@ type Driver interface {
 
 // Events are callbacks of a connection. Each is called by one goroutine of the connection at a time.
 type Events struct {
-	Acknowledged func(number uint64) // the broker has taken a message
+	Acknowledged func(number uint64, at time.Time) // the broker has taken a message
+
+	// Those of an engine, which numbers and compares messages by itself. A number that does not fit into a message is cut.
+	Sent    func(number uint64, encoded int, at time.Time) // it begins with a message, which has so many bytes when encoded
+	Arrived func(number uint64, at time.Time)              // a message came back as it was sent
+	Corrupt func(at time.Time)                             // something else came
 }
 
 // Connection is the connection of one publisher or subscriber.
@@ -52,6 +58,7 @@ type Statistics struct {
 	Errors     map[string]int64
 	Wire       tcpinfo.Counters
 	Transport  Transport
+	Spent      payload.Spent // by an engine
 }
 
 // since returns the difference to earlier statistics of the same connection. The values of its setup stay.
@@ -61,6 +68,7 @@ func (s Statistics) since(earlier Statistics) Statistics {
 	s.Batches -= earlier.Batches
 	s.BatchBytes -= earlier.BatchBytes
 	s.Wire = s.Wire.Since(earlier.Wire)
+	s.Spent = s.Spent.Since(earlier.Spent)
 	errors := map[string]int64{}
 	for cause, number := range s.Errors {
 		errors[cause] = number - earlier.Errors[cause]

@@ -53,6 +53,7 @@ type ledger struct {
 	inFlight       int
 	unacknowledged int
 	credit         chan struct{}
+	release        func()        // an engine's window, of messages that count as lost; nil without an engine
 	progress       time.Duration // when a message was last sent on an idle line, or arrived
 	lastSend       time.Duration
 	lastCome       time.Duration
@@ -78,6 +79,13 @@ func newLedger(start time.Time, first uint64, size int, limits limits, answered,
 }
 
 func (l *ledger) now() time.Duration { return time.Since(l.start) }
+
+// releaseBy sets what frees the window of an engine.
+func (l *ledger) releaseBy(release func()) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.release = release
+}
 
 // acquire waits until another message may be in flight.
 func (l *ledger) acquire(ctx context.Context) error {
@@ -108,7 +116,23 @@ func (l *ledger) upcoming() uint64 {
 func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	now := l.now()
+	one := l.depart(l.now(), intended, late)
+	return one.number, one
+}
+
+// sent records a message that an engine has sent at a time. It reports whether its number is that of the next message.
+func (l *ledger) sent(number uint64, content []byte, at time.Time, intended, late time.Duration) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if number != l.next {
+		return false
+	}
+	l.depart(at.Sub(l.start), intended, late).buffer = content
+	return true
+}
+
+// depart records the next message.
+func (l *ledger) depart(now, intended, late time.Duration) *slot {
 	if intended == 0 {
 		intended = now
 	}
@@ -133,7 +157,7 @@ func (l *ledger) send(intended time.Duration, late time.Duration) (uint64, *slot
 	}
 	l.lastSend = now
 	l.counts.Sent++
-	return one.number, one
+	return one
 }
 
 // settle counts a slot before its reuse, or at the end. The connection may still read the buffer of a lost message.
@@ -158,7 +182,11 @@ func (l *ledger) write(number uint64, message []byte) {
 func (l *ledger) read(message []byte) uint64 {
 	var bytes [numberBytes]byte
 	copy(bytes[numberBytes-l.width:], message[:l.width])
-	low := binary.BigEndian.Uint64(bytes[:])
+	return l.whole(binary.BigEndian.Uint64(bytes[:]))
+}
+
+// whole returns the number of the newest sent message that ends with the bits that fit into a message.
+func (l *ledger) whole(low uint64) uint64 {
 	if l.width == numberBytes || l.next == 0 {
 		return low
 	}
@@ -170,7 +198,19 @@ func (l *ledger) read(message []byte) uint64 {
 func (l *ledger) arrive(message []byte, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	now, number := at.Sub(l.start), l.read(message)
+	l.come(l.read(message), len(message), at.Sub(l.start))
+}
+
+// arrived records a message that an engine has received at a time. low is as much of its number as fits into it.
+func (l *ledger) arrived(low uint64, at time.Time) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	number := l.whole(low)
+	l.come(number, len(l.slots[number&uint64(len(l.slots)-1)].buffer), at.Sub(l.start))
+}
+
+// come records a message that came.
+func (l *ledger) come(number uint64, bytes int, now time.Duration) {
 	if number < l.first {
 		return
 	}
@@ -191,7 +231,7 @@ func (l *ledger) arrive(message []byte, at time.Time) {
 	}
 	l.newest = max(l.newest, number+1)
 	l.counts.Received++
-	l.counts.ReceivedBytes += int64(len(message))
+	l.counts.ReceivedBytes += int64(bytes)
 	l.actual.Add((now - one.actual).Nanoseconds())
 	l.log(l.roundTrip.Add((now - one.intended).Nanoseconds()))
 }
@@ -227,7 +267,7 @@ func (l *ledger) recordUnsent(number int64) {
 }
 
 // acknowledge records the acknowledgement of a message by the broker.
-func (l *ledger) acknowledge(number uint64) {
+func (l *ledger) acknowledge(number uint64, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if number < l.first {
@@ -238,7 +278,7 @@ func (l *ledger) acknowledge(number uint64) {
 	if one.number != number {
 		return
 	}
-	now := l.now()
+	now := at.Sub(l.start)
 	one.acknowledged = true
 	l.forget(one)
 	bucket := l.acks.Add((now - one.actual).Nanoseconds())
@@ -306,6 +346,9 @@ func (l *ledger) expire(timeout time.Duration) bool {
 	defer l.mutex.Unlock()
 	if l.now()-l.progress < timeout {
 		return l.inFlight > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
+	}
+	if l.release != nil && (l.inFlight+l.unacknowledged > 0 || l.alone && !l.answered) {
+		go l.release()
 	}
 	for index := range l.slots {
 		l.forget(&l.slots[index])

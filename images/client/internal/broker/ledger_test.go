@@ -68,7 +68,7 @@ func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
 	made, send := books(100, 2)
 	_, late := send()
 	number, _ := send()
-	made.acknowledge(number)
+	made.acknowledge(number, time.Now())
 	if made.expire(never) != true {
 		t.Error("given up too early")
 	}
@@ -90,7 +90,7 @@ func TestMissingAcknowledgementIsAnError(t *testing.T) {
 	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10}, true, false)
 	number, _ := made.send(0, never)
 	made.send(0, never)
-	made.acknowledge(number)
+	made.acknowledge(number, time.Now())
 	if counts := settled(t, made); counts.ErrorCauses[contract.TimedOut] != 1 || counts.Errors != 1 {
 		t.Errorf("%+v", counts)
 	}
@@ -133,7 +133,7 @@ func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
 		t.Error("a message leaves before the one before it is acknowledged")
 	}
-	made.acknowledge(number)
+	made.acknowledge(number, time.Now())
 	if err := made.acquire(context.Background()); err != nil {
 		t.Error(err)
 	}
@@ -151,7 +151,7 @@ func TestMessageWithoutSubscriberIsInFlightUntilAcknowledged(t *testing.T) {
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
 		t.Error("a second message may be in flight")
 	}
-	made.acknowledge(number)
+	made.acknowledge(number, time.Now())
 	if err := made.acquire(context.Background()); err != nil {
 		t.Error(err)
 	}

@@ -52,6 +52,13 @@ type Options struct {
 	Tuning          string
 	Keeps           bool // connections from trial to trial
 	WarmRounds      int  // at most, before the first trial
+	Engine          Program
+}
+
+// Program is an engine that runs as a program of its own.
+type Program interface {
+	CPU() time.Duration // that it has used so far
+	Processors() int    // that it can use at once
 }
 
 // topic returns the topic of a pair's messages. Kept connections keep their topic.

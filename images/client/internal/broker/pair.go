@@ -26,6 +26,7 @@ type pair struct {
 	connections []*counted
 	publisher   Connection
 	gate        sync.RWMutex // guards the callbacks of connections
+	run         Run          // of an engine
 	shut        bool         // between two trials callbacks are ignored
 	once        sync.Once
 }
@@ -75,7 +76,7 @@ func connect(ctx context.Context, options *Options, number int, trial string, fi
 			return made, err
 		}
 	}
-	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.acknowledged}); err != nil {
+	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.acknowledged, Sent: made.sent}); err != nil {
 		return made, err
 	}
 	return made, made.publisher.Prepare(ctx, made.topic, options.Role == Alone)
@@ -86,7 +87,7 @@ func (p *pair) subscribe(ctx context.Context, name string) error {
 	if p.options.Role == Publisher {
 		back += "/echo"
 	}
-	subscriber, err := p.open(ctx, name+"-s", Events{})
+	subscriber, err := p.open(ctx, name+"-s", Events{Arrived: p.checked, Corrupt: p.corrupt})
 	if err != nil {
 		return err
 	}
@@ -104,9 +105,12 @@ func (p *pair) open(ctx context.Context, name string, events Events) (Connection
 
 // echo decodes every message, as a consumer would, and returns the same bytes.
 func (p *pair) echo(ctx context.Context, name string) error {
-	connection, err := p.open(ctx, name+"-e", Events{})
+	connection, err := p.open(ctx, name+"-e", Events{Corrupt: p.corrupt})
 	if err != nil {
 		return err
+	}
+	if remote, is := connection.(Remote); is {
+		return remote.Echo(ctx, p.topic, p.topic+"/echo")
 	}
 	if err := connection.Prepare(ctx, p.topic+"/echo", false); err != nil {
 		return err
@@ -144,10 +148,10 @@ func (p *pair) decode(message []byte) bool {
 	return err == nil
 }
 
-func (p *pair) acknowledged(number uint64) {
+func (p *pair) acknowledged(number uint64, at time.Time) {
 	if p.accepts() {
 		defer p.gate.RUnlock()
-		p.ledger.acknowledge(number)
+		p.ledger.acknowledge(number, at)
 	}
 }
 
@@ -189,6 +193,9 @@ func (p *pair) load(ctx context.Context) error {
 // sendAll sends all messages, in an open loop by the clock of the pacer, and waits for those in flight. It records messages
 // that were due before the end and could not be sent.
 func (p *pair) sendAll(ctx context.Context) error {
+	if remote, is := p.publisher.(Remote); is {
+		return p.delegate(ctx, remote)
+	}
 	pacer, err := p.pacer(ctx)
 	if err != nil {
 		return err
@@ -197,7 +204,7 @@ func (p *pair) sendAll(ctx context.Context) error {
 		defer pacer.close()
 	}
 	start, phase := p.ledger.now(), p.phase()
-	due, late := p.due(phase), max(p.options.Interval/10, time.Millisecond)
+	due, late := p.due(phase), p.late()
 	sent := int64(0)
 	for ; sent < due; sent++ {
 		intended := time.Duration(0)
@@ -220,6 +227,11 @@ func (p *pair) sendAll(ctx context.Context) error {
 	if pacer != nil {
 		p.ledger.recordUnsent(due - sent)
 	}
+	return p.drain(ctx)
+}
+
+// drain waits for the messages in flight.
+func (p *pair) drain(ctx context.Context) error {
 	p.ledger.drain(ctx, p.options.DeliveryTimeout)
 	if p.options.Role == Alone && !p.options.Acknowledges {
 		return p.confirm(ctx)
@@ -262,6 +274,9 @@ func (p *pair) due(phase time.Duration) int64 {
 	return int64((p.options.Duration-phase-1)/p.options.Interval) + 1
 }
 
+// late returns by how much a message may be late without being counted as such.
+func (p *pair) late() time.Duration { return max(p.options.Interval/10, time.Millisecond) }
+
 // isOver reports whether no message is left to send. The last message of an open loop may be late.
 func (p *pair) isOver(elapsed, late time.Duration) bool {
 	if p.options.Interval > 0 {
@@ -291,7 +306,10 @@ func (p *pair) watch(ctx context.Context, fail context.CancelCauseFunc) {
 	}
 }
 
-func (p *pair) broken() *contract.Failure {
+func (p *pair) broken() error {
+	if err := p.ended(); err != nil {
+		return err
+	}
 	message := fmt.Sprintf("the connection broke, and no reconnect succeeded for %v: see the broker's log", p.options.DeliveryTimeout)
 	return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
 }

@@ -34,10 +34,8 @@ func (t *Target) Prepare(ctx context.Context) error {
 
 // becomeReady waits until a small message makes the round trip, then sends the largest message.
 func becomeReady(ctx context.Context, options *Options) error {
-	small := options.Content.Content(0)
-	small = small[:min(len(small), numberBytes)]
 	for deadline := time.Now().Add(options.Ready); ; {
-		err := probe(ctx, options, small, probeTimeout)
+		err := probe(ctx, options, 0, numberBytes, probeTimeout)
 		var failure *contract.Failure
 		switch {
 		case err == nil:
@@ -58,8 +56,9 @@ func becomeReady(ctx context.Context, options *Options) error {
 
 // carries sends the largest message on the round trip.
 func carries(ctx context.Context, options *Options) error {
-	largest := options.Content.Largest()
-	err := probe(ctx, options, largest, options.DeliveryTimeout)
+	number := options.Content.Largest()
+	bytes := len(options.Content.Content(number))
+	err := probe(ctx, options, number, bytes, options.DeliveryTimeout)
 	var failure *contract.Failure
 	switch {
 	case err == nil:
@@ -69,38 +68,47 @@ func carries(ctx context.Context, options *Options) error {
 	case errors.As(err, &failure):
 		return failure
 	}
-	message := fmt.Sprintf("a message of %d bytes does not make the round trip, but a small one does: raise the broker's limit, or use smaller sizes (%v)", len(largest), err)
+	message := fmt.Sprintf("a message of %d bytes does not make the round trip, but a small one does: raise the broker's limit, or use smaller sizes (%v)", bytes, err)
 	return &contract.Failure{Reason: "PayloadNotDelivered", Message: message}
 }
 
-// probe sends one message to itself.
-func probe(ctx context.Context, options *Options, content []byte, timeout time.Duration) error {
+// probe sends the content of a message to itself, or its first bytes.
+func probe(ctx context.Context, options *Options, number uint64, bytes int, timeout time.Duration) error {
+	content := options.Content.Content(number)
+	content = content[:min(len(content), bytes)]
 	limit, cancel := context.WithTimeout(ctx, timeout+probeTimeout)
 	defer cancel()
 	name := fmt.Sprintf("%s-probe-%d-%d", clientName(options), options.Part, time.Now().UnixNano()%1_000_000)
-	connection, err := options.Driver.Connect(limit, name, Events{})
-	if err != nil {
-		return err
-	}
-	defer within(ctx, closeTimeout, connection.Close)
 	arrived := make(chan struct{}, 1)
-	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
-	err = connection.Subscribe(limit, topic, func([]byte, time.Time) {
+	came := func() {
 		select {
 		case arrived <- struct{}{}:
 		default:
 		}
-	})
+	}
+	events := Events{Arrived: func(uint64, time.Time) { came() }, Corrupt: func(time.Time) { came() }}
+	connection, err := options.Driver.Connect(limit, name, events)
 	if err != nil {
 		return err
 	}
-	if err := connection.Publish(topic, 0, content); err != nil {
+	defer within(ctx, closeTimeout, connection.Close)
+	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
+	if err := connection.Subscribe(limit, topic, func([]byte, time.Time) { came() }); err != nil {
 		return err
 	}
-	select {
-	case <-arrived:
-		return nil
-	case <-limit.Done():
-		return errors.New("it did not come back in time")
+	if err := connection.Publish(topic, number, content); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-arrived:
+			return nil
+		case <-limit.Done():
+			return errors.New("it did not come back in time")
+		case <-time.After(probePause):
+		}
+		if remote, is := connection.(Remote); is && remote.Ended() != nil {
+			return remote.Ended()
+		}
 	}
 }

@@ -111,6 +111,11 @@ func addArrivals(total, counts *contract.Arrivals) {
 
 func addCosts(total *contract.Exchange, one *pair) {
 	encoding, decoding := one.encoder.Spent(), one.decoder.Spent()
+	for _, connection := range one.connections {
+		spent := connection.Statistics().Spent
+		encoding.Compress, encoding.Encrypt = encoding.Compress+spent.Compress, encoding.Encrypt+spent.Encrypt
+		decoding.Decrypt, decoding.Decompress = decoding.Decrypt+spent.Decrypt, decoding.Decompress+spent.Decompress
+	}
 	total.CompressNanoseconds += encoding.Compress.Nanoseconds()
 	total.EncryptNanoseconds += encoding.Encrypt.Nanoseconds()
 	if total.Arrivals == nil {

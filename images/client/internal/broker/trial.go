@@ -79,26 +79,27 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 		failed = met
 	}
 	before := traffic(pairs)
-	meter, begun, cpu := computer.Own().Watch(), time.Since(started), rusage.CPU()
+	meter, begun, cpu := computer.Own().Watch(), time.Since(started), options.cpu()
 	if failed == nil && options.Role != Echo {
 		failed = loadAll(ctx, pairs)
 	}
 	if ctx.Err() != nil { // the pairs may still send: what they counted is of no trial
 		return trial, failed, context.Canceled
 	}
-	spent, after := rusage.CPU()-cpu, traffic(pairs)
+	spent, after := options.cpu()-cpu, traffic(pairs)
 	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return trial, failed, err
 	}
 	if options.Role == Echo { // its load is over when the publishers' is
-		spent, after = rusage.CPU()-cpu, traffic(pairs)
+		spent, after = options.cpu()-cpu, traffic(pairs)
+		failed = errors.Join(failed, ended(pairs))
 	}
 	if observed {
 		trial.Server = options.Agent.End(ctx)
 	}
 	over := transport(pairs)
 	trial.Client = contract.ClientSample{
-		CPUNanoseconds: spent.Nanoseconds(), CPULimitMillicores: cpuLimit(), Tuning: options.Tuning, Computer: meter.End(over.Local),
+		CPUNanoseconds: max(spent, 0).Nanoseconds(), CPULimitMillicores: options.cpuLimit(), Tuning: options.Tuning, Computer: meter.End(over.Local),
 	}
 	if over.Congestion != "" {
 		trial.Client.Computer.CongestionControl = over.Congestion
@@ -142,13 +143,25 @@ func transport(pairs []*pair) (over Transport) {
 	return over
 }
 
-// cpuLimit returns what this program can use of the CPUs, in thousandths: the minimum of quotas and of the Go scheduler.
-func cpuLimit() int64 {
-	scheduler := int64(runtime.GOMAXPROCS(0)) * 1000
-	if limit := computer.Own().CPULimit(); limit > 0 {
-		return min(limit, scheduler)
+// cpu returns the CPU time of the program that makes the load.
+func (o *Options) cpu() time.Duration {
+	if o.Engine != nil {
+		return o.Engine.CPU()
 	}
-	return scheduler
+	return rusage.CPU()
+}
+
+// cpuLimit returns what that program can use of the CPUs, in thousandths: the minimum of quotas and of its threads.
+func (o *Options) cpuLimit() int64 {
+	processors := runtime.GOMAXPROCS(0)
+	if o.Engine != nil {
+		processors = o.Engine.Processors()
+	}
+	threads := int64(processors) * 1000
+	if limit := computer.Own().CPULimit(); limit > 0 {
+		return min(limit, threads)
+	}
+	return threads
 }
 
 func connectAll(ctx context.Context, options *Options, name string, first uint64, started time.Time) ([]*pair, error) {

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
 	"time"
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/engine"
 	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/plan"
 )
@@ -26,9 +28,17 @@ func plannedBroker(given *plan.BrokerPlan) (*measurement, error) {
 	if err := checkBroker(given); err != nil {
 		return nil, err
 	}
+	content, err := pool(given)
+	if err != nil {
+		return nil, err
+	}
+	program, err := newEngine(given, content)
+	if err != nil {
+		return nil, err
+	}
 	cases := make([]contract.Case, len(given.Targets))
 	for index, target := range given.Targets {
-		made, err := brokerTarget(given, &target)
+		made, err := brokerTarget(given, &target, content, program)
 		if err != nil {
 			return nil, fmt.Errorf("targets[%d]: %w", index, err)
 		}
@@ -42,15 +52,14 @@ func plannedBroker(given *plan.BrokerPlan) (*measurement, error) {
 	if given.Tuning == broker.Light {
 		made.processors = 1
 	}
+	if program != nil {
+		made.engine, made.processors, made.spareHeap = program, 1, 0
+	}
 	return made, nil
 }
 
-func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget) (*broker.Target, error) {
-	content, err := pool(given)
-	if err != nil {
-		return nil, err
-	}
-	driver, err := newDriver(given, target, len(content.Largest()))
+func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *payload.Pool, program *engine.Engine) (*broker.Target, error) {
+	driver, err := newDriver(given, target, content, program)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +75,7 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget) (*broker.Ta
 	if given.Pacing.Type == plan.Acknowledged {
 		unacknowledged = given.Pacing.InFlight
 	}
-	return &broker.Target{Options: &broker.Options{
+	made := &broker.Target{Options: &broker.Options{
 		Driver: driver, Topic: target.Topic, Pairs: given.Pairs, FirstPair: given.FirstPair,
 		Role: broker.Role(given.Role), Content: content, Seed: uint64(given.Seed), Tuning: given.Tuning,
 		Compression: given.Compression, Encryption: given.Encryption, Key: key,
@@ -75,7 +84,24 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget) (*broker.Ta
 		DeliveryTimeout: milliseconds(given.DeliveryTimeoutMilliseconds), Ready: milliseconds(given.ReadyMilliseconds),
 		Agent: agent, Barrier: given.Barrier, Part: given.Part, Parts: given.Parts,
 		Acknowledges: deliveries[given.Delivery] > 0, Keeps: given.KeepConnections, WarmRounds: given.WarmRounds,
-	}}, nil
+	}}
+	if program != nil { // it encodes by itself
+		made.Options.Engine, made.Options.Compression, made.Options.Encryption = program, "None", "None"
+	}
+	return made, nil
+}
+
+var engineName = regexp.MustCompile("^[a-z0-9]+(-[a-z0-9]+)*$")
+
+// newEngine returns the engine of a plan, or nil if the client itself makes the load.
+func newEngine(given *plan.BrokerPlan, content *payload.Pool) (*engine.Engine, error) {
+	switch {
+	case given.Engine == "":
+		return nil, nil
+	case !engineName.MatchString(given.Engine):
+		return nil, fmt.Errorf("engine is %q: write lower-case letters, digits and hyphens", given.Engine)
+	}
+	return engine.New(given.Engine, content)
 }
 
 func pool(given *plan.BrokerPlan) (*payload.Pool, error) {
@@ -125,6 +151,9 @@ func checkBroker(given *plan.BrokerPlan) error {
 		return fmt.Errorf("maxInFlight is at most %d for messages of 2 bytes, whose numbers repeat", mostOfTwoBytes)
 	case given.Role == string(broker.Echo) && given.Parts < 2:
 		return errors.New("role Echo needs several parts: it ends when the publishers say so")
+	}
+	if given.Engine != "" {
+		return nil // it says what it can do
 	}
 	_, err := payload.NewCodec(given.Compression, "None", nil)
 	return err

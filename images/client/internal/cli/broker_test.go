@@ -12,6 +12,7 @@ import (
 	"tierbench.io/client/internal/contracttest"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/plan"
 	"tierbench.io/client/internal/porttest"
 )
@@ -108,7 +109,11 @@ func TestKafkaAcceptsLargestOwnMessage(t *testing.T) {
 	write(t, filepath.Join(folder, "1"), "message 1")
 	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
 	given := &plan.BrokerPlan{TLS: "None", Encryption: "None", ContentFolder: folder}
-	target, err := brokerTarget(given, &plan.BrokerTarget{URL: "kafka://host:1"})
+	content, err := pool(given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target, err := brokerTarget(given, &plan.BrokerTarget{URL: "kafka://host:1"}, content, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,8 +123,12 @@ func TestKafkaAcceptsLargestOwnMessage(t *testing.T) {
 }
 
 func TestIPv6AddressesHaveBrackets(t *testing.T) {
+	content, err := payload.New("Zeros", 1024, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for url, secured := range map[string]string{"mqtt://[fd00::5]:1883": "None", "mqtts://[fd00::5]:1883": "TLSv1.3"} {
-		driver, err := newDriver(&plan.BrokerPlan{TLS: secured}, &plan.BrokerTarget{URL: url}, 1024)
+		driver, err := newDriver(&plan.BrokerPlan{TLS: secured}, &plan.BrokerTarget{URL: url}, content, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -192,10 +201,11 @@ func TestAnotherPartSendsEchoes(t *testing.T) {
 	}
 }
 
-func echoesComeBack(t *testing.T, keeps string) {
+func echoesComeBack(t *testing.T, more ...string) {
 	broker := startMosquitto(t, later)
-	common := append(agentFields(t, agent.Options{}), keeps, "messages=20", "inFlight=4", "pairs=2", "delivery=ExactlyOnce", "trials=1-2",
+	common := append(agentFields(t, agent.Options{}), "messages=20", "inFlight=4", "pairs=2", "delivery=ExactlyOnce", "trials=1-2",
 		"barrier=b", "parts=2", "--output=json")
+	common = append(common, more...)
 	var outs [2]bytes.Buffer
 	echo := process(t, &outs[1], append(broker.arguments("None", common...), "role=Echo", "part=1", "--termination-log="+filepath.Join(t.TempDir(), "log"))...)
 	log := filepath.Join(t.TempDir(), "log")

@@ -4,12 +4,15 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/egress"
+	"tierbench.io/client/internal/engine"
 	"tierbench.io/client/internal/kafka"
 	"tierbench.io/client/internal/mqtt"
+	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/plan"
 	"tierbench.io/client/internal/tlsconfig"
 )
@@ -25,8 +28,8 @@ var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, 
 // account is how a broker knows its client.
 type account struct{ username, password string }
 
-// newDriver returns the driver for the broker of a target, for messages of at most messageBytes.
-func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, messageBytes int) (broker.Driver, error) {
+// newDriver returns the driver for the broker of a target, for messages of a pool. It is the engine's if there is one.
+func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *payload.Pool, program *engine.Engine) (broker.Driver, error) {
 	address, err := url.Parse(target.URL)
 	if err != nil {
 		return nil, fmt.Errorf("url: %w", err)
@@ -57,6 +60,10 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, messageBytes i
 	if err != nil {
 		return nil, fmt.Errorf("refusedNetworks: %w: write networks, as in 127.0.0.0/8", err)
 	}
+	if program != nil {
+		return engineDriver(given, target, address, name, user, refused, program)
+	}
+	messageBytes := len(content.Content(content.Largest()))
 	if strings.HasPrefix(address.Scheme, kafkaScheme) {
 		return kafkaDriver(given, address.Host, config, user, refused, messageBytes)
 	}
@@ -65,6 +72,21 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, messageBytes i
 		Timeout: milliseconds(given.DeliveryTimeoutMilliseconds), Gathers: given.Tuning == broker.Heavy, Refused: refused,
 		MessageBytes: messageBytes,
 	}, nil
+}
+
+func engineDriver(
+	given *plan.BrokerPlan, target *plan.BrokerTarget, address *url.URL, name string, user account, refused egress.Networks,
+	program *engine.Engine,
+) (broker.Driver, error) {
+	port, err := strconv.ParseUint(address.Port(), 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("url is %q: %w", target.URL, err)
+	}
+	return &engine.Driver{Engine: program, Scheme: address.Scheme, Refused: refused, Broker: engine.Broker{
+		Host: address.Hostname(), Port: int(port), TLS: given.TLS, ServerName: name, CAFile: target.CAFile,
+		Username: user.username, Password: user.password, Delivery: given.Delivery,
+		Compression: given.Compression, Encryption: given.Encryption, KeyFile: given.KeyFile,
+	}}, nil
 }
 
 func kafkaDriver(

@@ -18,6 +18,7 @@ import (
 type ending struct {
 	output, terminationLog string
 	delivery               delivery
+	maker                  func() contract.Engine // of the load; nil: this program
 }
 
 // delivery says where the lines are delivered if no one can read the log.
@@ -79,6 +80,7 @@ func (e *ending) run(ctx context.Context, text contract.Report, series *contract
 		return err
 	}
 	return e.delivery.run(ctx, func(printer *contract.Printer) (contract.Seal, error) {
+		printer.Maker = e.maker
 		return e.seal(printer, series.Run(ctx, printer))
 	})
 }

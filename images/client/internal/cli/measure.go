@@ -13,6 +13,7 @@ import (
 
 	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/engine"
 	"tierbench.io/client/internal/plan"
 )
 
@@ -22,6 +23,7 @@ type measurement struct {
 	text       contract.Report // for a person
 	processors int             // that the program uses; 0: all
 	spareHeap  int             // bytes that are never touched, so that garbage is collected seldom
+	engine     *engine.Engine  // that makes the load; nil: this program
 }
 
 func measureCommand() *cobra.Command {
@@ -59,6 +61,10 @@ func measure(ctx context.Context, given string, end *ending) error {
 	}
 	spare := make([]byte, made.spareHeap)
 	defer runtime.KeepAlive(spare)
+	if made.engine != nil {
+		defer made.engine.Close()
+		end.maker = made.engine.Maker
+	}
 	return end.run(ctx, made.text, made.series)
 }
 

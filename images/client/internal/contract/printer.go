@@ -36,6 +36,8 @@ const (
 
 // Printer writes the lines of the contract, one write per line, and their seal.
 type Printer struct {
+	Maker func() Engine // of the load; nil: this program
+
 	mutex      sync.Mutex
 	out        io.Writer
 	digest     hash.Hash
@@ -131,6 +133,9 @@ func (p *Printer) Seal(failure *Failure) Seal {
 		SHA256:   hex.EncodeToString(p.digest.Sum(nil)),
 		Failure:  failure.cut(),
 		Engine:   Engine{"tierbench-client", EngineVersion, runtime.GOARCH},
+	}
+	if p.Maker != nil {
+		seal.Engine = p.Maker()
 	}
 	if body, err := encode(seal); err == nil {
 		seal.Lines = p.last.packed(messageRoom - len(body))

@@ -110,7 +110,7 @@ func (c *connection) Confirm(ctx context.Context) error {
 func (c *connection) Publish(topic string, number uint64, message []byte) error {
 	c.send(&kgo.Record{Topic: topicName(topic), Value: message}, func(err error) {
 		if err == nil && c.events.Acknowledged != nil && c.driver.Delivery != AtMostOnce {
-			c.events.Acknowledged(number)
+			c.events.Acknowledged(number, time.Now())
 		}
 	})
 	return nil

@@ -84,7 +84,12 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 }
 
 func newConnection(driver *Driver, name string, events broker.Events) *connection {
-	made := &connection{driver: driver, name: name, store: newStore(events.Acknowledged)}
+	made := &connection{driver: driver, name: name}
+	made.store = newStore(func(number uint64) {
+		if events.Acknowledged != nil {
+			events.Acknowledged(number, time.Now())
+		}
+	})
 	made.statistics.Errors = map[string]int64{}
 	return made
 }

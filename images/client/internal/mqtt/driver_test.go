@@ -70,7 +70,7 @@ func (s *silent) converse(conn net.Conn, answers bool) []uint16 {
 func publishAll(t *testing.T, to *silent, acknowledged func(uint64)) broker.Connection {
 	t.Helper()
 	driver := &Driver{Address: to.listener.Addr().String(), QoS: 1, Timeout: 10 * time.Second}
-	connection, err := driver.Connect(context.Background(), "test", broker.Events{Acknowledged: acknowledged})
+	connection, err := driver.Connect(context.Background(), "test", broker.Events{Acknowledged: func(number uint64, _ time.Time) { acknowledged(number) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,7 +92,7 @@ func (s *store) Del(key string) {
 	one := s.packets[key]
 	delete(s.packets, key)
 	s.mutex.Unlock()
-	if one.message && s.acknowledged != nil {
+	if one.message {
 		s.acknowledged(one.number)
 	}
 }

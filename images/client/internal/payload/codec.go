@@ -29,6 +29,11 @@ var speeds = map[string]zstd.EncoderLevel{
 // Spent is the time spent on each step.
 type Spent struct{ Compress, Encrypt, Decrypt, Decompress time.Duration }
 
+// Since returns the difference to earlier times.
+func (s Spent) Since(earlier Spent) Spent {
+	return Spent{s.Compress - earlier.Compress, s.Encrypt - earlier.Encrypt, s.Decrypt - earlier.Decrypt, s.Decompress - earlier.Decompress}
+}
+
 // Codec compresses and encrypts, and reverses both. It is for one goroutine. What it returns is valid until the next call.
 type Codec struct {
 	compressor compressor

@@ -37,7 +37,7 @@ func TestMessagesOfAFolderAreOrderedByName(t *testing.T) {
 			t.Errorf("message %d is %q, not %q", number, found, want)
 		}
 	}
-	if found := string(pool.Largest()); found != "second, the largest" {
+	if found := string(pool.Content(pool.Largest())); found != "second, the largest" {
 		t.Errorf("the largest is %q", found)
 	}
 }

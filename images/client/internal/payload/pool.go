@@ -1,6 +1,9 @@
 package payload
 
-import "slices"
+import (
+	"io"
+	"slices"
+)
 
 const (
 	// PoolBytes is the minimum size of a pool: Kafka's largest batch, so that no content occurs twice in a batch.
@@ -46,12 +49,31 @@ func newPool(size int) *Pool {
 	return &Pool{bytes: make([]byte, entries*size), size: size, entries: uint64(entries)}
 }
 
-// Largest returns the content of a message of maximum size.
-func (p *Pool) Largest() []byte {
-	if p.own != nil {
-		return slices.MaxFunc(p.own, func(one, other []byte) int { return len(one) - len(other) })
+// Largest returns the number of a message of maximum size.
+func (p *Pool) Largest() (number uint64) {
+	for index, one := range p.own {
+		if len(one) > len(p.own[number]) {
+			number = uint64(index)
+		}
 	}
-	return p.Content(0)
+	return number
+}
+
+// Sizes returns the number of entries, and the size of each, or the one that all have.
+func (p *Pool) Sizes() (entries uint64, sizes []int) {
+	if p.own == nil {
+		return p.entries, []int{p.size}
+	}
+	for _, one := range p.own {
+		sizes = append(sizes, len(one))
+	}
+	return uint64(len(p.own)), sizes
+}
+
+// WriteTo writes all entries, one behind the other.
+func (p *Pool) WriteTo(out io.Writer) (int64, error) {
+	number, err := out.Write(slices.Concat(append(p.own, p.bytes)...))
+	return int64(number), err
 }
 
 // each calls fill for every entry, in order.

@@ -20,6 +20,7 @@ type BrokerPlan struct {
 	RefusedNetworks             []string       `json:"refusedNetworks"`
 	Kind                        string         `json:"kind"`
 	Targets                     []BrokerTarget `json:"targets"`
+	Engine                      string         `json:"engine"`
 	TLS                         string         `json:"tls"`
 	ServerName                  string         `json:"serverName"`
 	Pairs                       int            `json:"pairs"`

@@ -3,6 +3,7 @@ package tcpinfo
 
 import (
 	"net"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -54,6 +55,13 @@ func Read(conn *net.TCPConn) (Counters, error) {
 		return Counters{}, err
 	}
 	return count(info, conn.RemoteAddr()), nil
+}
+
+// Parse returns the counters in a struct tcp_info that another program has read. A kernel may know fewer or more fields.
+func Parse(structure []byte, remote net.Addr) Counters {
+	info := &unix.TCPInfo{}
+	copy(unsafe.Slice((*byte)(unsafe.Pointer(info)), unsafe.Sizeof(*info)), structure)
+	return count(info, remote)
 }
 
 // Established reports whether neither side has closed the connection, as far as the kernel knows.

@@ -192,6 +192,9 @@ class BrokerPlan(MeetingFields):
 
     kind: Literal["Broker"] = Field(description="Broker: messages through MQTT or Kafka.")
     targets: tuple[BrokerTarget, ...] = Field(min_length=1, max_length=MAXIMUM_TARGETS, description="The brokers.")
+    engine: Word = Field(
+        description="The engine that makes the load: the program tierbench-engine-NAME. Empty: the client itself."
+    )
     tls: Tls = Field(default=Tls.NONE, description="Exactly this version.")
     server_name: Path = Field(
         description="Name in the broker's certificate, and in the addresses that Kafka advertises. Empty: the host of "

@@ -14,6 +14,10 @@ REASONS: Final = Reasons(
         "CertificateExpired": "The broker's certificate is not valid now. Renew it, and check the clock of the node.",
         "CertificateUnknown": "Another CA signed the broker's certificate, or it has another name. Fix `ca.crt`.",
         "CredentialsRefused": "The broker refuses the user or the password. Fix the Secret.",
+        "EngineFailed": "The program that makes the load ended early. Read the client's log, which has what it wrote.",
+        "EngineInvalid": "The program that makes the load broke a rule of its protocol. Use images of one release, or "
+        "fix the engine.",
+        "EngineSilent": "The program that makes the load wrote or answered nothing for 30 s. Read the client's log.",
         "LowerQosGranted": "The broker grants a lower QoS than requested. Choose another `delivery`.",
         "MessagesUnusable": "The ConfigMap of your messages is missing or empty, or a message has less than 9 bytes. "
         "Fix it, and run again.",
