@@ -17,14 +17,23 @@ from tests.unit.domain.scenarios import (
     shared_node,
     until_printed,
 )
-from tests.unit.domain.world import MEASURED, World, benchmark, broker_benchmark, network_benchmark, node, trial_line
+from tests.unit.domain.world import (
+    MEASURED,
+    World,
+    benchmark,
+    broker_benchmark,
+    network_benchmark,
+    node,
+    seal,
+    trial_line,
+)
 from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase
 from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.api.result import Alternation, ResultPhase
 from tierbench.api.run_policy import Order, OrderType
 from tierbench.domain import reasons
 from tierbench.domain.run import Run
-from tierbench.domain.views import PodView, Problem
+from tierbench.domain.views import PodView, Problem, Termination
 from tierbench.results import client_output
 from tierbench.workloads.plan import Block, Case, ServerPlacement, plan_blocks, schedule_trials
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
@@ -246,6 +255,28 @@ def test_a_server_that_dies_within_a_block_fails_only_its_cases() -> None:
     assert failed == {"3": "OutOfMemory", "4": "OutOfMemory"}
     quick = [pair for pair in measured_trials(world) if pair[0][-1] in "12"]
     assert quick == [pair for pair in every_trial_once(world) if pair[0][-1] in "12"]
+    assert nothing_left(world)
+
+
+def test_a_pod_that_outlives_its_job_is_no_pod_of_the_next_client() -> None:
+    """No trial is recorded. The Job controller is slower than the end of the old pod, so the new Job has no pod yet."""
+    world = World()
+    while not any(pod.role == ROLE_CLIENT for pod in world.pods.values()):
+        world.advance()
+    server = world.pods["ft-demo-r1-s2"]
+    world.pods[server.name] = replace(server, problem=Problem("OutOfMemory", "container nginx ran out of memory"))
+    world.reconcile()
+    assert not world.jobs
+    while not world.jobs:
+        world.reconcile()
+    (job,) = world.jobs.values()
+    (old,) = (pod for pod in world.pods.values() if pod.role == ROLE_CLIENT)
+    failure = {"reason": "Interrupted", "message": "it was terminated"}
+    world.pods[old.name] = replace(old, terminated=Termination(1, "Error", seal("", failure)))
+    while not world.reconcile().requeue_after:
+        pass
+    assert set(world.jobs) == {job.name}, "two clients measure at the same time"
+    world.run()
     assert nothing_left(world)
 
 

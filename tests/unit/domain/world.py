@@ -360,17 +360,17 @@ class World:
         """Lets each part of the cluster take one step, and one second pass."""
         self.now += timedelta(seconds=1)
         for pod in list(self.pods.values()):
-            if pod.deleting:
+            if pod.deleting and pod.role == ROLE_CLIENT and pod.terminated is None:
+                message = seal(self.logs.get(pod.uid, ""), {"reason": "Interrupted", "message": "it was terminated"})
+                self.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", message))
+            elif pod.deleting:
                 del self.pods[pod.name]
             elif pod.role == ROLE_SERVER:
                 self.pods[pod.name] = replace(pod, ready=True, started=True)
             elif pod.role == ROLE_CLIENT and pod.terminated is None:
                 self._print_next(pod)
         for job in list(self.jobs.values()):
-            if job.deleting:
-                del self.jobs[job.name]
-            else:
-                self._job_step(job)
+            self._job_step(job)
 
     def _print_next(self, pod: PodView) -> None:
         plan = plan_of(self.manifests[pod.name])
@@ -386,6 +386,8 @@ class World:
             measured, time = self.measured_by(plan["kind"].lower() + direction, case), self.nanoseconds_of(case)
             self.logs[pod.uid] = log + trial_line(number, nanoseconds=time, measured=measured, case=case)
             self.printed.append((pod.name, f"{case}:{number}"))
+            others = {_client(one) for one in self.pods.values() if one.role == ROLE_CLIENT and one.terminated is None}
+            assert others == {_client(pod)}, "two clients measured at the same time"
             self.pods[pod.name] = replace(pod, started=True)
         else:
             held = self.unreachable_logs.get(pod.node, 0)
@@ -504,10 +506,11 @@ class World:
                 self.services.pop(f"{name}-agent", None)
                 self.secrets.discard(self.owner.attached(name))
             case DeleteJob(name):
-                if name in self.jobs:
-                    self.jobs[name] = replace(self.jobs[name], deleting=True)
-                if name in self.pods:
-                    self.pods[name] = replace(self.pods[name], deleting=True)
+                if self.jobs.pop(name, None) is not None and name in self.pods:  # the pod outlives its Job
+                    pod = self.pods.pop(name)
+                    outliving = f"{name}-{pod.uid}"
+                    self.pods[outliving] = replace(pod, name=outliving, deleting=True)
+                    self.manifests[outliving] = self.manifests[name]
             case SaveRecord(name, spec, status):
                 record = self.records.get(name)
                 assert name in self.results, "a record has no owner"

@@ -72,8 +72,12 @@ class Client:
 
     @property
     def attempts(self) -> int:
-        """The number of clients that have been started for the cases in this pass."""
-        return max([self.known_attempts, *(job.attempt for job in self.jobs)])
+        """The number of clients that have been started for the cases in this pass.
+
+        A deleted Job counts while it has pods: a Job of the same attempt would pass for theirs.
+        """
+        started = (*(job.attempt for job in self.jobs), *(pod.attempt for pod in self.pods))
+        return max((self.known_attempts, *started))
 
     @cached_property
     def newest(self) -> tuple[tuple[JobView, PodView | None], ...]:
