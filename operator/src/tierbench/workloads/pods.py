@@ -116,11 +116,18 @@ class ConfigMapDirectory:
         return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
 
 
+_NOT_READY: Final = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
+    for state in ("not-ready", "unreachable")
+)
+
+
 def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     """Returns the affinity and tolerations that pin a pod to a node, as long as the node has the labels of its class.
 
     The affinity matches metadata.name, as the DaemonSet controller does, because the hostname label can differ from the
-    name.
+    name. The operator decides how long a node can be NotReady. Otherwise Kubernetes would evict the pod after five
+    minutes.
     """
     selector = node_class.node_selector
     expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.match_labels.items()]
@@ -131,7 +138,7 @@ def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     }
     return {
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}},
-        "tolerations": [toleration.to_json() for toleration in node_class.tolerations],
+        "tolerations": [*(toleration.to_json() for toleration in node_class.tolerations), *_NOT_READY],
     }
 
 

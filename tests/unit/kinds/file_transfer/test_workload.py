@@ -137,7 +137,12 @@ def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
         assert term["matchFields"] == [{"key": "metadata.name", "operator": "In", "values": [node]}]
         assert {"key": "hw", "operator": "In", "values": ["jetson"]} in term["matchExpressions"]
         assert {"key": "gpu", "operator": "Exists", "values": []} in term["matchExpressions"]
-        assert spec["tolerations"] == [{"key": "edge", "operator": "Exists", "effect": "NoSchedule"}]
+        edge, *not_ready = spec["tolerations"]
+        assert edge == {"key": "edge", "operator": "Exists", "effect": "NoSchedule"}
+        assert not_ready == [
+            {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
+            for state in ("not-ready", "unreachable")
+        ]
 
 
 @pytest.mark.parametrize(
