@@ -30,7 +30,7 @@ func Main(arguments []string) int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(measureCommand(), agentCommand(), gateCommand(), linkCommand(), prepareCommand(), preparedCommand())
+	root.AddCommand(measureCommand(), agentCommand(), checkCommand(), gateCommand(), linkCommand(), prepareCommand(), preparedCommand())
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
 	switch {

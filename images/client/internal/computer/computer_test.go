@@ -207,3 +207,26 @@ func TestThisProcessHasALimit(t *testing.T) {
 		t.Errorf("%d by its number", limit)
 	}
 }
+
+func TestTheMemoryGroupIsReported(t *testing.T) {
+	const v1 = "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t2\t60\t1\n"
+	for name, one := range map[string]struct {
+		files   map[string]string
+		version int
+		limits  bool
+	}{
+		"v2":               {map[string]string{"sys/fs/cgroup/cgroup.controllers": "cpuset cpu io memory pids"}, 2, true},
+		"v2, switched off": {map[string]string{"sys/fs/cgroup/cgroup.controllers": "cpuset cpu io pids"}, 2, false},
+		"v1":               {map[string]string{"proc/cgroups": v1 + "memory\t4\t60\t1"}, 1, true},
+		"v1, switched off": {map[string]string{"proc/cgroups": v1 + "memory\t5\t60\t0"}, 1, false},
+		"v2, not mounted":  {map[string]string{"proc/cgroups": v1 + "memory\t0\t60\t1"}, 2, true},
+	} {
+		version, limits := fake(t, one.files).MemoryGroup()
+		if version != one.version || limits == nil || *limits != one.limits {
+			t.Errorf("%s: version %d, %v", name, version, limits)
+		}
+	}
+	if version, limits := fake(t, nil).MemoryGroup(); version != 0 || limits != nil {
+		t.Errorf("version %d, %v", version, limits)
+	}
+}

@@ -2,6 +2,7 @@ package computer
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -27,6 +28,25 @@ func (p Process) MemoryAvailable() *int64 {
 		}
 	}
 	return available
+}
+
+// MemoryGroup returns the version of the control groups of this computer, and whether they limit memory: a Raspberry Pi starts
+// without that. It returns 0 and nil if the kernel does not report it.
+func (p Process) MemoryGroup() (version int, limits *bool) {
+	for line := range strings.Lines(text(p.root, groupsFolder, "cgroup.controllers")) {
+		found := slices.Contains(strings.Fields(line), "memory")
+		return 2, &found
+	}
+	for line := range strings.Lines(text(p.host, "proc/cgroups")) {
+		if fields := strings.Fields(line); len(fields) == 4 && fields[0] == "memory" {
+			found := fields[3] == "1"
+			if fields[1] == "0" { // the number of a hierarchy of version 1
+				return 2, &found
+			}
+			return 1, &found
+		}
+	}
+	return 0, nil
 }
 
 // memoryGroup returns the place of the memory limit for a line of /proc/PID/cgroup, and the name of the file. The name is empty

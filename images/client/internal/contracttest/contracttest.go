@@ -16,10 +16,7 @@ import (
 // Check checks the lines that a client printed, and its seal, against the schema and against each other. It returns both.
 func Check(t *testing.T, lines, seal []byte) ([]contract.Trial, contract.Seal) {
 	t.Helper()
-	schema, err := jsonschema.NewCompiler().Compile("../../contract.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	schema := compiled(t)
 	var trials []contract.Trial
 	digest := sha256.New()
 	for line := range bytes.Lines(lines) {
@@ -41,6 +38,21 @@ func Check(t *testing.T, lines, seal []byte) ([]contract.Trial, contract.Seal) {
 		t.Errorf("the seal says %d trials, %s; the lines say %d, %s", sealed.Trials, sealed.SHA256, len(trials), want)
 	}
 	return trials, sealed
+}
+
+// Line checks one line against the schema.
+func Line(t *testing.T, line []byte) {
+	t.Helper()
+	validate(t, compiled(t), line)
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	schema, err := jsonschema.NewCompiler().Compile("../../contract.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
 }
 
 func validate(t *testing.T, schema *jsonschema.Schema, line []byte) {

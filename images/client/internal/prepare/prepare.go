@@ -111,7 +111,8 @@ func (f *folder) prepare(ctx context.Context, options Options) error {
 	return nil
 }
 
-func freeAndTotal(directory string) (free, total int64, err error) {
+// FreeAndTotal returns how many bytes of the disk of a directory are free, and how many it has.
+func FreeAndTotal(directory string) (free, total int64, err error) {
 	var system unix.Statfs_t
 	if err := unix.Statfs(directory, &system); err != nil {
 		return 0, 0, err
@@ -150,7 +151,7 @@ func (o Options) checkSpace(missing []int64) error {
 	}
 	look := o.freeAndTotal
 	if look == nil {
-		look = freeAndTotal
+		look = FreeAndTotal
 	}
 	free, total, err := look(o.Directory)
 	if err != nil {

@@ -7,6 +7,7 @@ from typing import Any, Final
 import yaml
 from pydantic.json_schema import models_json_schema
 
+from tierbench.api.check import CheckLine
 from tierbench.api.contract import CONTRACT_VERSION, Seal, TrialLine, TrialStartedLine
 from tierbench.api.model import GROUP, VERSION, Column, Model, Resource
 from tierbench.api.schema import Schema, each_child, object_schema, simplify
@@ -15,7 +16,12 @@ from tierbench.api.trial_plan import PLANS
 WIDTH: Final = 120
 NOTICE: Final = "Generated from operator/src/tierbench/{source}: change that, then run `make generate`."
 CATEGORY: Final = "tierbench"
-_RECORDS: Final[Mapping[str, type[Model]]] = {"Trial": TrialLine, "TrialStarted": TrialStartedLine, "Seal": Seal}
+_RECORDS: Final[Mapping[str, type[Model]]] = {
+    "Trial": TrialLine,
+    "TrialStarted": TrialStartedLine,
+    "Seal": Seal,
+    "Check": CheckLine,
+}
 
 
 def custom_resource_definition(model: type[Resource]) -> dict[str, Any]:
@@ -73,7 +79,7 @@ def contract_schema() -> str:
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:tierbench:client-contract:{CONTRACT_VERSION}",
-        "description": "A line that a tierbench client prints, or its termination message (Seal).",
+        "description": "A line that a tierbench client prints, or its termination message (Seal, Check).",
         "oneOf": [{"$ref": f"#/$defs/{record}"} for record in _RECORDS],
         "$defs": dict(sorted(definitions.items())),
     }

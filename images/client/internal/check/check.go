@@ -1,0 +1,122 @@
+// Package check finds out what a pod on a node can do: whom it reaches, and what its kernel allows.
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tierbench.io/client/internal/computer"
+	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/prepare"
+)
+
+const (
+	ok        = "ok"
+	MostPeers = 12 // whose outcomes fit into a termination message
+)
+
+// Peer is a pod that answers questions. Questions without an address are not asked.
+type Peer struct {
+	Name    string `json:"name"`
+	Address string `json:"address"` // HOST:PORT of the pod
+	Service string `json:"service"` // HOST:PORT of its Service
+	Host    string `json:"host"`    // name of its Service
+}
+
+// Options say what is found out.
+type Options struct {
+	Peers     []Peer
+	Collector string        // HOST:PORT
+	Directory string        // whose disk is looked at
+	Each      time.Duration // for one attempt
+	Patience  time.Duration // for all attempts
+	Now       func() time.Time
+}
+
+// Report is what was found. What the kernel does not report is absent.
+type Report struct {
+	Record       string    `json:"record"`
+	Contract     int       `json:"contract"`
+	StartedAt    string    `json:"startedAt"`
+	EndedAt      string    `json:"endedAt"`
+	Architecture string    `json:"architecture"`
+	Cgroup       int       `json:"cgroupVersion,omitempty"`
+	MemoryCgroup *bool     `json:"memoryCgroup,omitempty"`
+	FreeBytes    *int64    `json:"freeBytes,omitempty"`
+	SizeBytes    *int64    `json:"sizeBytes,omitempty"`
+	Ping         string    `json:"ping"`
+	Collector    string    `json:"collector,omitempty"`
+	Peers        []Reached `json:"peers"`
+}
+
+// Reached says how questions to a peer ended: ok, or in a few words why not.
+type Reached struct {
+	Name    string `json:"name"`
+	TCP     string `json:"tcp,omitempty"`
+	UDP     string `json:"udp,omitempty"`
+	Ping    string `json:"ping,omitempty"`
+	Service string `json:"service,omitempty"`
+	DNS     string `json:"dns,omitempty"`
+}
+
+// Run asks everything at the same time.
+func Run(ctx context.Context, options Options) Report {
+	report := Report{
+		Record: "Check", Contract: contract.Version, StartedAt: contract.FormatTime(options.Now()), Architecture: runtime.GOARCH,
+		Ping: outcome(mayPing()), Peers: make([]Reached, len(options.Peers)),
+	}
+	report.Cgroup, report.MemoryCgroup = computer.Own().MemoryGroup()
+	if free, size, err := prepare.FreeAndTotal(options.Directory); err == nil {
+		report.FreeBytes, report.SizeBytes = &free, &size
+	}
+	bounded, cancel := context.WithTimeout(ctx, options.Patience)
+	defer cancel()
+	var asked sync.WaitGroup
+	ask := func(into *string, question func(context.Context) error) {
+		asked.Go(func() { *into = outcome(until(bounded, options.Each, question)) })
+	}
+	if options.Collector != "" {
+		ask(&report.Collector, func(ctx context.Context) error { return handshake(ctx, options.Collector) })
+	}
+	for index, peer := range options.Peers {
+		reached := &report.Peers[index]
+		reached.Name = peer.Name
+		if peer.Address != "" {
+			ask(&reached.TCP, func(ctx context.Context) error { return exchange(ctx, "tcp", peer.Address) })
+			ask(&reached.UDP, func(ctx context.Context) error { return exchange(ctx, "udp", peer.Address) })
+			if host, _, err := net.SplitHostPort(peer.Address); err == nil && report.Ping == ok {
+				ask(&reached.Ping, func(ctx context.Context) error { return echo(ctx, host) })
+			}
+		}
+		if peer.Service != "" {
+			ask(&reached.Service, func(ctx context.Context) error { return exchange(ctx, "tcp", peer.Service) })
+		}
+		if peer.Host != "" {
+			ask(&reached.DNS, func(ctx context.Context) error { return lookUp(ctx, peer.Host) })
+		}
+	}
+	asked.Wait()
+	report.EndedAt = contract.FormatTime(options.Now())
+	return report
+}
+
+// Line returns the report as one line of JSON.
+func (r Report) Line() ([]byte, error) {
+	line, err := json.Marshal(r)
+	return append(line, '\n'), err
+}
+
+// mayPing returns an error if the kernel allows this process no echo requests.
+func mayPing() error {
+	socket, err := icmp4.open()
+	if err == nil {
+		err = unix.Close(socket)
+	}
+	return err
+}
