@@ -411,6 +411,35 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
     assert full["HTTPS_PROXY"] == "http://proxy:3128"
 
 
+def test_check_pods_are_started_as_clients_are(helm: Helm) -> None:
+    assert clients(helm.template(NAMESPACED)) == {
+        "image": reference("client"),
+        "pullPolicy": "",
+        "pullSecrets": [],
+        "user": 65530,
+        "priorityClass": "",
+        "collector": "",
+        "networkPolicies": True,
+    }
+    objects = helm.template({**FULL, "collector": {"enabled": True}, "workloads": {"runAsUser": None}})
+    found = clients(objects)
+    assert found["image"] == f"registry.example/client@{DIGEST}"
+    assert found["pullSecrets"] == ["pull-global", "pull-a", "pull-b"]
+    assert found["collector"] == environment(objects)["TIERBENCH_COLLECTOR_URL"]
+    assert "user" not in found
+
+
+def clients(objects: list[Json]) -> Json:
+    """How `kubectl tierbench doctor` starts its pods."""
+    (text,) = [
+        found["tierbench.io/clients"]
+        for role in of_kind(objects, "ClusterRole")
+        if "tierbench.io/clients" in (found := annotations(role))
+    ]
+    settings: Json = json.loads(text)
+    return settings
+
+
 def test_pod_is_placed_as_the_values_say(helm: Helm) -> None:
     objects = helm.template(FULL)
     (deployment,) = of_kind(objects, "Deployment")

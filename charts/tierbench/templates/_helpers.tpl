@@ -82,6 +82,29 @@ client nginx mosquitto kafka paho network
 {{- $names | uniq | join "," }}
 {{- end }}
 
+{{- /* How clients are started, as JSON: `kubectl tierbench doctor` starts its pods alike. */ -}}
+{{- define "tierbench.clients" -}}
+{{- $clients := dict
+  "image" (include "tierbench.image" (list . "client"))
+  "pullPolicy" (.Values.client.image.pullPolicy | default "")
+  "pullSecrets" (include "tierbench.pullSecrets" . | splitList "," | compact)
+  "priorityClass" .Values.workloads.priorityClassName
+  "collector" (include "tierbench.collectorUrl" .)
+  "networkPolicies" ((.Values.networkPolicies | default dict).benchmarks | default false)
+}}
+{{- with .Values.workloads.runAsUser }}
+{{- $_ := set $clients "user" (int64 .) }}
+{{- end }}
+{{- toJson $clients }}
+{{- end }}
+
+{{- /* Where clients push their lines; empty without a collector. */ -}}
+{{- define "tierbench.collectorUrl" -}}
+{{- if .Values.collector.enabled -}}
+https://{{ .Values.collector.address | default (printf "%s-collector.%s.svc:8443" (include "tierbench.fullname" .) .Release.Namespace) }}
+{{- end -}}
+{{- end }}
+
 {{- /* Where pods with the operator's image run, and how they pull it. */ -}}
 {{- define "tierbench.placement" -}}
 {{- with include "tierbench.pullSecrets" . }}

@@ -320,8 +320,7 @@ class ApiServer:
     def _list(self, request: Request) -> Raw:
         if (token := request.query.get("continue")) is None:
             version, items = self._version, self.matching(request.path, request.query.get("labelSelector", ""))
-            name = request.query.get("fieldSelector", "").removeprefix("metadata.name=")
-            items = [item for item in items if name in {"", item["metadata"]["name"]}]
+            items = [item for item in items if _has_fields(item, request.query.get("fieldSelector", ""))]
         elif token in self._pages:
             version, items = self._pages[token]
         else:
@@ -452,6 +451,16 @@ async def _no_reaction(_: Request) -> None:
 
 async def _pieces(data: bytes) -> AsyncGenerator[bytes]:
     yield data
+
+
+def _has_fields(raw: Raw, selector: str) -> bool:
+    for path, _, value in (term.partition("=") for term in selector.split(",") if term):
+        found: Any = raw
+        for key in path.split("."):
+            found = found.get(key, {})
+        if found != value:
+            return False
+    return True
 
 
 def _is_selected(raw: Raw, selector: str) -> bool:

@@ -11,7 +11,7 @@ import (
 const (
 	questionBytes = 16
 	mostAtOnce    = 64 // connections
-	patience      = 5 * time.Second
+	timeout       = 5 * time.Second
 )
 
 // Answer sends every question back, over TCP and UDP at the same address, until ctx ends. It takes no more than mostAtOnce
@@ -58,7 +58,7 @@ func answerStreams(listener net.Listener) error {
 		go func() {
 			defer func() { <-free }()
 			defer socket.Close()
-			if socket.SetDeadline(time.Now().Add(patience)) == nil {
+			if socket.SetDeadline(time.Now().Add(timeout)) == nil {
 				_, _ = io.CopyN(socket, socket, questionBytes) // one that asks nothing gets nothing
 			}
 		}()

@@ -35,7 +35,7 @@ type Options struct {
 	Collector string        // HOST:PORT
 	Directory string        // whose disk is looked at
 	Each      time.Duration // for one attempt
-	Patience  time.Duration // for all attempts
+	Timeout   time.Duration // for all attempts
 	Now       func() time.Time
 }
 
@@ -75,7 +75,7 @@ func Run(ctx context.Context, options Options) Report {
 	if free, size, err := prepare.FreeAndTotal(options.Directory); err == nil {
 		report.FreeBytes, report.SizeBytes = &free, &size
 	}
-	bounded, cancel := context.WithTimeout(ctx, options.Patience)
+	bounded, cancel := context.WithTimeout(ctx, options.Timeout)
 	defer cancel()
 	var asked sync.WaitGroup
 	ask := func(into *string, question func(context.Context) error) {

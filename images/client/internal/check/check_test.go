@@ -71,12 +71,12 @@ func closed(t *testing.T) string {
 }
 
 func options(peers ...Peer) Options {
-	return Options{Peers: peers, Each: 10 * time.Second, Patience: 20 * time.Second, Now: time.Now}
+	return Options{Peers: peers, Each: 10 * time.Second, Timeout: 20 * time.Second, Now: time.Now}
 }
 
 func briefly(peers ...Peer) Options {
 	asked := options(peers...)
-	asked.Each, asked.Patience = 50*time.Millisecond, 100*time.Millisecond
+	asked.Each, asked.Timeout = 50*time.Millisecond, 100*time.Millisecond
 	return asked
 }
 
@@ -91,7 +91,7 @@ func TestEveryPeerSaysWhichWayIsOpen(t *testing.T) {
 	}
 }
 
-func TestClosedWaysAreToldApart(t *testing.T) {
+func TestClosedWaysAreDistinguished(t *testing.T) {
 	dropped, refused := silent(t), closed(t)
 	found := Run(t.Context(), briefly(Peer{"dropped", dropped, dropped, ""}, Peer{"refused", refused, refused, "no.such.invalid"})).Peers
 	if one := found[0]; one.TCP != "timed out" || one.UDP != "timed out" || one.Service != "timed out" {

@@ -73,7 +73,7 @@ func lookUp(ctx context.Context, host string) error {
 
 // handshake opens a TLS connection, and sends no credentials.
 func handshake(ctx context.Context, address string) error {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // nothing is said or believed
+	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // nothing is sent or believed
 	socket, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
@@ -113,12 +113,12 @@ func echo(ctx context.Context, host string) error {
 		return err
 	}
 	defer unix.Close(socket)
-	remaining := patience
+	remaining := timeout
 	if deadline, bounded := ctx.Deadline(); bounded {
 		remaining = max(time.Until(deadline), time.Millisecond)
 	}
-	timeout := unix.NsecToTimeval(int64(remaining))
-	if err := unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &timeout); err != nil {
+	limit := unix.NsecToTimeval(int64(remaining))
+	if err := unix.SetsockoptTimeval(socket, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &limit); err != nil {
 		return err
 	}
 	asked := append([]byte{version.request, 7: 0}, question()...)

@@ -18,7 +18,7 @@ import (
 func checkCommand() *cobra.Command {
 	var listen, terminationLog string
 	var peers []string
-	var each, patience int
+	var each, timeout int
 	options := check.Options{Now: time.Now}
 	command := &cobra.Command{
 		Use:   "check",
@@ -36,7 +36,7 @@ ping, by their Service and by its name. With --listen it answers such questions 
 			if options.Peers, err = parsePeers(peers); err != nil {
 				return err
 			}
-			options.Each, options.Patience = seconds(each), seconds(patience)
+			options.Each, options.Timeout = seconds(each), seconds(timeout)
 			return runCheck(command.Context(), options, terminationLog)
 		},
 	}
@@ -46,7 +46,7 @@ ping, by their Service and by its name. With --listen it answers such questions 
 	set.StringVar(&options.Collector, "collector", "", "HOST:PORT where the operator takes lines")
 	set.StringVar(&options.Directory, "directory", "/", "the directory whose disk is looked at")
 	set.IntVar(&each, "attempt-seconds", 3, "time of one attempt to reach something")
-	set.IntVar(&patience, "seconds", 10, "time of all attempts")
+	set.IntVar(&timeout, "seconds", 10, "time of all attempts")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the same line (a container's termination message)")
 	return command
 }

@@ -39,4 +39,4 @@ class CheckLine(Model):
     size_bytes: Count | None = Field(default=None, description="Size of the disk for pods.")
     ping: _Outcome = Field(description="Whether the kernel allows echo requests.")
     collector: _Outcome = Field(description="TLS connection to the collector.")
-    peers: tuple[ReachedPeer, ...] = Field(default=(), max_length=MAXIMUM_PEERS, description="The peers as they were named.")
+    peers: tuple[ReachedPeer, ...] = Field(default=(), max_length=MAXIMUM_PEERS, description="One per peer, in order.")

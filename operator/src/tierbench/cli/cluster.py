@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from tierbench.advice.tables import RunResults
 from tierbench.api.benchmark import Benchmark
-from tierbench.api.model import GROUP, Kind
+from tierbench.api.model import GROUP, Kind, Model
 from tierbench.api.node_class import NODE_CLASSES, NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.record import BenchmarkRecord
@@ -21,10 +21,12 @@ from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube,
 from tierbench.kube.connect import KubeconfigError, connect_by_kubeconfig
 from tierbench.kube.informer import Update, WatchError, list_and_watch
 from tierbench.kube.meta import CLUSTER_ROLES, NODES, ResourceType, selector
-from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN
+from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_RUN, Images
 
 ANNOTATION: Final = "tierbench.io/watch-namespaces"
 """The annotation on the ClusterRole of a release that lists the namespaces it watches. Empty means all."""
+ANNOTATION_CLIENTS: Final = "tierbench.io/clients"
+"""The annotation on the same ClusterRole that says how the release starts clients: `ClientSettings` as JSON."""
 _FORBIDDEN: Final = 403
 _HINTS: Final = {
     401: "the API server does not accept your credentials: log in again, or check the kubeconfig",
@@ -32,6 +34,32 @@ _HINTS: Final = {
     "suspend and resume, and for delete to delete runs",
     404: "the cluster does not serve tierbench.io: install the chart first",
 }
+
+
+class ClientSettings(Model):
+    """How a release starts clients, from the values of its chart."""
+
+    image: str
+    pull_policy: str = ""
+    pull_secrets: tuple[str, ...] = ()
+    user: int | None = None
+    priority_class: str = ""
+    collector: str = ""
+    network_policies: bool = False
+
+    @property
+    def images(self) -> Images:
+        """The image of a client, and how to run it."""
+        policies = {self.image: self.pull_policy} if self.pull_policy else {}
+        return Images(
+            client=self.image,
+            programs={},
+            pull_secrets=self.pull_secrets,
+            pull_policies=policies,
+            user=self.user,
+            priority_class=self.priority_class,
+            collector=self.collector,
+        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +116,7 @@ class Cluster:
 
     async def get(self, model: type[Parsed], name: str, namespace: str | None = None) -> Parsed | None:
         """Returns the object of this name in a namespace, by default that of the cluster, or None."""
-        with self._explained():
+        with self.explained():
             try:
                 body = await self.kube.get(model.KIND.resource, namespace or self.namespace, name)
             except NotFoundError as error:
@@ -100,7 +128,7 @@ class Cluster:
 
     async def patch(self, benchmark: Benchmark, change: dict[str, Any]) -> None:
         """Applies a merge patch to a benchmark."""
-        with self._explained():
+        with self.explained():
             await self.kube.merge(benchmark.KIND.resource, self.namespace, benchmark.metadata.name, change)
 
     async def read(
@@ -122,7 +150,7 @@ class Cluster:
         """Returns what `read` does for all benchmarks, with the node classes, and the PlacementAdvice of this name."""
         advice = None if name is None else await self.get(PlacementAdvice, name)
         objects, namespace = await self.read(None, labels, everywhere=everywhere)
-        return replace(objects, classes=await self._classes(), advices=(advice,) if advice else ()), namespace
+        return replace(objects, classes=await self.classes(), advices=(advice,) if advice else ()), namespace
 
     async def records(self, runs: Iterable[RunResults]) -> tuple[BenchmarkRecord, ...]:
         """Returns the records of these runs. A case without a trial has none."""
@@ -135,13 +163,13 @@ class Cluster:
 
     async def _list(self, kind: Kind, namespace: str | None, labels: str = "") -> list[dict[str, Any]]:
         query = {"labelSelector": labels} if labels else {}
-        with self._explained():
+        with self.explained():
             pages = [page async for page in self.kube.pages(kind.resource, namespace, query)]
         return [{"kind": kind.kind, **item} for page in pages for item in page["items"] or ()]
 
     async def _list_if_allowed(self, resource: ResourceType) -> list[dict[str, Any]] | None:
         """Returns all objects of a cluster-scoped type, or None if the user may not list them."""
-        with self._explained():
+        with self.explained():
             try:
                 return await self.kube.list(resource)
             except ApiError as error:
@@ -149,14 +177,18 @@ class Cluster:
                     return None
                 raise
 
-    async def _classes(self) -> tuple[NodeClass, ...]:
+    async def classes(self) -> tuple[NodeClass, ...]:
         """Returns all node classes, or none if the user may not list them."""
         found = await self._list_if_allowed(NODE_CLASSES)
         return tuple(parse_object(NodeClass, item) for item in found or ())
 
+    async def nodes(self) -> list[dict[str, Any]] | None:
+        """Returns all nodes, or None if the user may not list them."""
+        return await self._list_if_allowed(NODES)
+
     async def schedulable_nodes(self) -> tuple[NodeView, ...] | None:
         """Returns the nodes that are Ready, uncordoned and without taints, or None if the user may not list nodes."""
-        found = await self._list_if_allowed(NODES)
+        found = await self.nodes()
         if found is None:
             return None
         views = [node_view(item) for item in found if not _is_tainted(item)]
@@ -164,14 +196,18 @@ class Cluster:
 
     async def class_names(self) -> tuple[str, ...]:
         """Returns the names of all node classes, or none if the user may not list them."""
-        return tuple(item.metadata.name for item in await self._classes())
+        return tuple(item.metadata.name for item in await self.classes())
 
     async def watched_namespaces(self) -> WatchedNamespaces:
         """Returns the namespaces that operators watch. They are unknown if the user may not list ClusterRoles."""
+        return watched_namespaces(await self.cluster_roles())
+
+    async def cluster_roles(self) -> list[dict[str, Any]]:
+        """Returns the metadata of all ClusterRoles, or nothing if the user may not list them."""
         try:
-            return watched_namespaces([role async for role in self.kube.each_metadata(CLUSTER_ROLES)])
+            return [role async for role in self.kube.each_metadata(CLUSTER_ROLES)]
         except REQUEST_ERRORS:
-            return WatchedNamespaces()
+            return []
 
     async def create_class(self, body: Mapping[str, Any]) -> None:
         """Creates a node class, unless one with the same selector exists.
@@ -180,7 +216,7 @@ class Cluster:
             UserError: a node class of this name has another selector.
         """
         name, wanted = body["metadata"]["name"], NodeClass.model_validate(body)
-        with self._explained():
+        with self.explained():
             try:
                 await self.kube.create(NODE_CLASSES, None, body)
             except ConflictError:
@@ -197,7 +233,7 @@ class Cluster:
         Raises:
             UserError: a benchmark of this name exists.
         """
-        with self._explained():
+        with self.explained():
             try:
                 await self.kube.create(BENCHMARKS[body["kind"]].KIND.resource, self.namespace, body)
             except ConflictError:
@@ -209,7 +245,7 @@ class Cluster:
 
     async def benchmark_names(self) -> list[str]:
         """Returns the names of all benchmarks of the namespace."""
-        with self._explained():
+        with self.explained():
             found = [
                 metadata["name"]
                 for model in BENCHMARKS.values()
@@ -227,7 +263,7 @@ class Cluster:
         """Deletes results, unless they were replaced meanwhile, and prints their names."""
         for result in results:
             kind, metadata = result.KIND, result.metadata
-            with self._explained():
+            with self.explained():
                 await self.kube.delete(kind.resource, metadata.namespace, metadata.name, {"uid": metadata.uid})
             print(f'{kind.singular}.{GROUP} "{metadata.name}" deleted')
 
@@ -244,15 +280,18 @@ class Cluster:
             yield WatchError(self._problem(event.error)) if isinstance(event, WatchError) else event
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self, forbidden: str = "") -> Iterator[None]:
+        """Raises a UserError for a request that fails. `forbidden` says what to do without the right to it."""
         try:
             yield
         except REQUEST_ERRORS as error:
-            raise self._problem(error) from None
+            raise self._problem(error, forbidden) from None
 
-    def _problem(self, error: Exception) -> UserError:
+    def _problem(self, error: Exception, forbidden: str = "") -> UserError:
         """Returns an error that says what the user can do."""
         address, reason = self.kube.address, describe_error(error)
+        if forbidden and isinstance(error, ApiError) and error.status == _FORBIDDEN:
+            return UserError(f"{forbidden} ({error.message})")
         if isinstance(error, ApiError):
             return UserError(f"{_HINTS.get(error.status, reason)} ({address})")
         return UserError(
@@ -264,6 +303,15 @@ def _is_tainted(node: Mapping[str, Any]) -> bool:
     """Returns whether a pod needs a toleration to run on the node."""
     taints = node.get("spec", {}).get("taints") or ()
     return any(taint.get("effect") in {"NoSchedule", "NoExecute"} for taint in taints)
+
+
+def clients_of(roles: Iterable[Mapping[str, Any]], namespace: str) -> ClientSettings | None:
+    """Returns how the release that watches a namespace starts clients, if the metadata of a ClusterRole says so."""
+    for annotations in (role.get("annotations") or {} for role in roles):
+        watched = annotations.get(ANNOTATION, "-").split(",")
+        if (watched == [""] or namespace in watched) and ANNOTATION_CLIENTS in annotations:
+            return ClientSettings.model_validate_json(annotations[ANNOTATION_CLIENTS])
+    return None
 
 
 def watched_namespaces(roles: Iterable[Mapping[str, Any]]) -> WatchedNamespaces:

@@ -45,6 +45,16 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "Choose the name of the benchmark": "init --name first > first.yaml",
         },
     ),
+    "doctor": Command(
+        "tierbench.cli.doctor:add_doctor",
+        "Check whether benchmarks can use node classes: images, logs, networks, clock, memory and disk. Short pods "
+        "check a node of each class. Exit code 0: usable, 1: something is missing, 2: not possible.",
+        {
+            "Check all classes": "doctor",
+            "Check two classes in a namespace, with the nodes that were used": "doctor cloud jetson -n team-a -o wide",
+            "Check nodes without a pod network": "doctor edge --host-network --timeout 5m",
+        },
+    ),
     "estimate": Command(
         "tierbench.cli.estimate:add_estimate",
         "Estimate the time, traffic and storage of a run before you create its benchmark. Nodes that share a link, "

@@ -170,7 +170,7 @@ def _meets(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
             return value is None
 
 
-def _members(node_class: NodeClass, nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
+def members(node_class: NodeClass, nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
     """Returns the nodes of a class, by name."""
     selector = node_class.spec.node_selector
     return tuple(sorted((node for node in nodes if matches(selector, node.labels)), key=lambda node: node.name))
@@ -183,9 +183,9 @@ def usable(node: NodeView) -> bool:
 
 def resolve(node_class: NodeClass, nodes: Iterable[NodeView], now: datetime) -> NodeClassStatus:
     """Returns the status of a class with these nodes."""
-    chosen = _members(node_class, nodes)
+    chosen = members(node_class, nodes)
     ready, name = sum(usable(node) for node in chosen), node_class.metadata.name
-    problem = None if ready else _without_node(name, len(chosen))
+    problem = None if ready else without_node(name, len(chosen))
     update = (
         ConditionUpdate(reasons.CLASS_READY, True, reasons.NODES_READY, f"{ready} of {len(chosen)} nodes are usable.")
         if problem is None
@@ -227,12 +227,12 @@ def _assign(run: Run, name: str) -> NodeAssignment:
             "`kubectl get nodeclasses.tierbench.io`."
         )
         return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
-    chosen = _members(node_class, nodes)
+    chosen = members(node_class, nodes)
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
     if len(ready) >= needed:
         return NodeAssignment(node_class=name, nodes=ready)
     if not ready:
-        problem = _without_node(name, len(chosen))
+        problem = without_node(name, len(chosen))
         return NodeAssignment(node_class=name, reason=problem.reason, message=problem.message)
     message = (
         f"NodeClass {name} has {len(ready)} usable nodes, but {needed} are needed. Add nodes, or lower "
@@ -241,7 +241,7 @@ def _assign(run: Run, name: str) -> NodeAssignment:
     return NodeAssignment(node_class=name, nodes=ready, reason=reasons.TOO_FEW_NODES, message=message)
 
 
-def _without_node(name: str, nodes: int) -> Problem:
+def without_node(name: str, nodes: int) -> Problem:
     """Returns why a class with this number of nodes has no usable one."""
     if not nodes:
         message = f"No node matches NodeClass {name}. Label a node, or fix its selector."

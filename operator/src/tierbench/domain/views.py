@@ -198,7 +198,7 @@ def pod_view(raw: Raw) -> PodView:
         started=any(_started(container) for container in mine),
         ready=ready,
         deleting="deletionTimestamp" in metadata,
-        problem=_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
+        problem=pod_problem(status) or (None if role == ROLE_CLIENT else _out_of_memory(containers)),
         terminated=_termination(status, mine, alone=role == ROLE_CLIENT),
         limits=next((item.get("resources", {}).get("limits", {}) for item in raw["spec"].get("containers", ())), {}),
         parts=int(labels.get(LABEL_PARTS, 1)),
@@ -229,7 +229,8 @@ def _termination(status: Raw, containers: Sequence[Raw], *, alone: bool) -> Term
     return Termination(int(state.get("exitCode", -1)), state.get("reason", ""), state.get("message", ""))
 
 
-def _problem(status: Raw) -> Problem | None:
+def pod_problem(status: Raw) -> Problem | None:
+    """Returns why a pod does not run, from its status."""
     for condition in status.get("conditions", ()):
         if condition["type"] == "PodScheduled" and condition.get("reason") == "Unschedulable":
             return Problem(reasons.UNSCHEDULABLE, condition.get("message", ""), transient=True)

@@ -57,6 +57,10 @@ _DISK: Final = {"ephemeral-storage": "32Mi"}
 
 SERVER_NAME: Final = "server.tierbench.internal"
 
+PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
+"""Lets every group open ICMP sockets without a capability, because the platform can choose the pod's group. It only
+applies to the network of the pod, and is a safe sysctl in Kubernetes."""
+
 # Behind its Service, the DNS of some clusters listens on 5353. A NetworkPolicy sees the port of the pod.
 _DNS_PORTS: Final = (53, 5353)
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
@@ -332,7 +336,9 @@ def network_policy(
             "podSelector": {"matchLabels": of_run, "matchExpressions": [ours]},
             "policyTypes": ["Ingress", "Egress"],
             "ingress": _ingress(of_run, node_ports),
-            "egress": [_EVERYWHERE] if by_nodes else [*_egress(of_run), *outside, *_collector(collector)],
+            "egress": [_EVERYWHERE]
+            if by_nodes
+            else [*egress_to_pods(of_run), *outside, *egress_to_collector(collector)],
         },
     }
 
@@ -357,14 +363,14 @@ def _ingress(of_run: Mapping[str, str], node_ports: Sequence[dict[str, Any]]) ->
     return [clients, {"ports": list(node_ports)}] if node_ports else [clients]
 
 
-def _egress(of_run: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns the rules for outgoing traffic to the benchmark's pods and DNS."""
+def egress_to_pods(of_run: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Returns the rules for outgoing traffic to pods with these labels, and to DNS."""
     pods = {"to": [{"podSelector": {"matchLabels": of_run}}]}
     dns = {"ports": [{"port": port, "protocol": protocol} for port in _DNS_PORTS for protocol in ("UDP", "TCP")]}
     return [pods, dns]
 
 
-def _collector(url: str) -> list[dict[str, Any]]:
+def egress_to_collector(url: str) -> list[dict[str, Any]]:
     """Returns the rule for outgoing traffic to the operator's collector: to the namespace of its Service, or to its
     port anywhere."""
     if not url:

@@ -32,6 +32,7 @@ from tierbench.workloads.manifests import (
 )
 from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
 from tierbench.workloads.pods import (
+    PING_SYSCTL,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
@@ -67,9 +68,6 @@ TMP: Final = ScratchDirectory("tmp", "/tmp", "64Mi")  # noqa: S108 (the containe
 GATES: Final = ScratchDirectory("gates", "/gates", "1Mi")
 _OBSERVED: Final = ("--directory=", "--process", PROCESS, "--gates", GATES.path)
 CONGESTION_CONTROL: Final = "congestionControl"
-# Lets every group open ICMP sockets without a capability, because the platform can choose the pod's group. It only
-# applies to the network of the pod, and is a safe sysctl in Kubernetes.
-PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 # In addition to load and ping: the server can be busy for 30 s, and iperf3 is stopped a minute after its load.
 _SLACK_SECONDS: Final = 120
 

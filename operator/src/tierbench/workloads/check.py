@@ -1,0 +1,187 @@
+"""The manifests of `kubectl tierbench doctor`: a pod that answers and one that asks, on a node of each class.
+
+All objects belong to a Job without pods. Whoever deletes it deletes them, and it deletes itself after its deadline.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from tierbench.api.model import GROUP
+from tierbench.api.node_class import NodeClassSpec
+from tierbench.workloads.pods import (
+    NO_SIDECARS,
+    PING_SYSCTL,
+    POD_IP,
+    POD_IP_VARIABLE,
+    RESTRICTED,
+    egress_to_collector,
+    egress_to_pods,
+    host_and_port,
+    measured_resources,
+    pin_to_node,
+    pod_basics,
+    pod_security,
+    service,
+)
+from tierbench.workloads.workload import CLIENT, Images, Manifest
+
+LABEL_CHECK: Final = f"{GROUP}/check"
+"""The label of all objects of one check."""
+LABEL_CHECK_ROLE: Final = f"{GROUP}/check-role"
+LABEL_CHECK_CLASS: Final = f"{GROUP}/check-class"
+ANSWERS, ASKS = "answers", "asks"
+
+_FIRST_PORT: Final = 28091
+_SPARE_SECONDS: Final = 60
+_SPOOL: Final = "/spool"
+_TERMINATION_LOG: Final = "/dev/termination-log"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A class, the node where it is checked, and its port: on the node itself, each class needs another one."""
+
+    name: str
+    spec: NodeClassSpec
+    node: str
+    index: int
+
+    @property
+    def port(self) -> int:
+        """The port of the pod that answers."""
+        return _FIRST_PORT + self.index
+
+
+@dataclass(frozen=True)
+class AnsweringPod:
+    """A running pod that answers, and its Service."""
+
+    place: Place
+    address: str
+    service: Manifest
+
+
+@dataclass(frozen=True)
+class CheckRun:
+    """One check. `name` is that of the Job that owns everything, `uid` its UID. With `host_network`, the pods use the
+    network of their nodes."""
+
+    name: str
+    namespace: str
+    images: Images
+    seconds: int
+    host_network: bool = False
+    isolated: bool = False
+    uid: str = ""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of all objects."""
+        return {LABEL_CHECK: self.name}
+
+    def owner(self) -> Manifest:
+        """Returns the Job that owns the other objects."""
+        container = {"name": CLIENT, **self.images.pulled(self.images.client), "securityContext": RESTRICTED}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": "Job",
+            "metadata": {"name": self.name, "namespace": self.namespace, "labels": self.labels},
+            "spec": {
+                "parallelism": 0,
+                "activeDeadlineSeconds": self.seconds + 2 * _SPARE_SECONDS,
+                "ttlSecondsAfterFinished": 0,
+                "template": {
+                    "spec": {**pod_basics(self.images), "restartPolicy": "Never", "containers": [container]},
+                },
+            },
+        }
+
+    def policy(self) -> Manifest:
+        """Returns the NetworkPolicy, which lets the pods reach one another, as that of a benchmark does."""
+        return {
+            "apiVersion": "networking.k8s.io/v1",
+            "kind": "NetworkPolicy",
+            "metadata": self._metadata(self.name, {}),
+            "spec": {
+                "podSelector": {"matchLabels": self.labels},
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"from": [{"podSelector": {"matchLabels": self.labels}}]}],
+                "egress": [*egress_to_pods(self.labels), *egress_to_collector(self.images.collector)],
+            },
+        }
+
+    def service(self, place: Place) -> Manifest:
+        """Returns the Service of the pod that answers at a place."""
+        labels = self._pod_labels(place, ANSWERS)
+        return service(self._metadata(f"{self.name}-{place.index}", labels), labels, {"check": place.port}, "ClusterIP")
+
+    def answering_pod(self, place: Place) -> Manifest:
+        """Returns the pod that answers at a place."""
+        return self._pod(place, ANSWERS, ["--listen", f"{POD_IP}:{place.port}"])
+
+    def asking_pod(self, place: Place, others: Sequence[AnsweringPod]) -> Manifest:
+        """Returns the pod that asks the others, and reports what it found."""
+        peers = [f"--peer={self._peer(each)}" for each in others]
+        collector = [f"--collector={urlsplit(self.images.collector).netloc}"] if self.images.collector else []
+        return self._pod(
+            place, ASKS, [*peers, *collector, f"--directory={_SPOOL}", f"--termination-log={_TERMINATION_LOG}"]
+        )
+
+    def _peer(self, answering: AnsweringPod) -> str:
+        port, found = answering.place.port, answering.service
+        name = f"{found['metadata']['name']}.{self.namespace}.svc"
+        return json.dumps(
+            {
+                "name": answering.place.name,
+                "address": host_and_port(answering.address, port),
+                "service": host_and_port(found["spec"]["clusterIP"], port),
+                "host": name,
+            }
+        )
+
+    def _pod_labels(self, place: Place, role: str) -> dict[str, str]:
+        return {**self.labels, LABEL_CHECK_ROLE: role, LABEL_CHECK_CLASS: place.name}
+
+    def _metadata(self, name: str, labels: dict[str, str]) -> dict[str, Any]:
+        owner = {"apiVersion": "batch/v1", "kind": "Job", "name": self.name, "uid": self.uid}
+        return {
+            "name": name,
+            "namespace": self.namespace,
+            "labels": {**self.labels, **labels},
+            "ownerReferences": [owner],
+        }
+
+    def _pod(self, place: Place, role: str, arguments: list[str]) -> Manifest:
+        network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if self.host_network else {}
+        sysctls: Manifest = {} if self.host_network else {"sysctls": [PING_SYSCTL]}
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {
+                **self._metadata(f"{self.name}-{place.index}-{role}", self._pod_labels(place, role)),
+                "annotations": NO_SIDECARS,
+            },
+            "spec": {
+                **pod_basics(self.images),
+                **pin_to_node(place.node, place.spec),
+                **network,
+                "securityContext": {**pod_security(self.images.user), **sysctls},
+                "restartPolicy": "Never",
+                "activeDeadlineSeconds": self.seconds + _SPARE_SECONDS,
+                "containers": [
+                    {
+                        "name": CLIENT,
+                        **self.images.pulled(self.images.client),
+                        "args": ["check", *arguments],
+                        "env": [POD_IP_VARIABLE],
+                        "resources": measured_resources(None),
+                        "securityContext": RESTRICTED,
+                        "volumeMounts": [{"name": "spool", "mountPath": _SPOOL}],
+                    }
+                ],
+                "volumes": [{"name": "spool", "emptyDir": {"sizeLimit": "1Mi"}}],
+            },
+        }
