@@ -25,6 +25,8 @@ _OPERATOR = "operator"
 """The name of the container in an operator's pod."""
 HOST = "127.0.0.1"
 """The address of all nodes."""
+NOWHERE = "nowhere.invalid/"
+"""A registry without images."""
 _POLL_SECONDS = 0.1
 _PIECE_BYTES = 1000
 _ANSWER = aiohttp.ClientTimeout(total=10)
@@ -164,7 +166,10 @@ class Kubelet(Player):
             return
         labels = pod["metadata"].get("labels", {})
         key = (pod["metadata"]["namespace"], labels.get(LABEL_BENCHMARK, ""), labels.get(LABEL_ROLE, ""))
-        if wait := self.waits.get(key):
+        wait = self.waits.get(key)
+        if any(container["image"].startswith(NOWHERE) for container in containers):
+            wait = Wait("ErrImagePull", "no such host")
+        if wait:
             await self.report(pod, wait.status(pod))
             await wait.over.wait()
         await self.report(pod, self._runs(pod))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -20,6 +21,7 @@ from tierbench.kube.client import ConflictError, Kube, NotFoundError
 from tierbench.kube.informer import WatchEvent, list_and_watch
 from tierbench.kube.meta import PODS, format_time
 from tierbench.metrics.server import tls_context
+from tierbench.workloads.check import ASKS, LABEL_CHECK_ROLE
 from tierbench.workloads.plan import ScheduledTrial
 from tierbench.workloads.workload import CLIENT, LABEL_ATTEMPT, LABEL_BENCHMARK, LABEL_CASE, LABEL_ROLE, ROLE_CLIENT
 
@@ -127,6 +129,29 @@ class Player:
         elif is_client(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
             self.logs[name] = Log()
             self._plays[name] = begin(self._play(pod, self.logs[name]))
+        elif asks(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
+            self.logs[name] = Log()
+            self._plays[name] = begin(self._check(pod, self.logs[name]))
+
+    async def _check(self, pod: Pod, log: Log) -> None:
+        """Finds all peers of a check pod, and that its node lacks nothing."""
+        peers = [text.removeprefix("--peer=") for text in pod["spec"]["containers"][0]["args"] if "--peer=" in text]
+        ways = dict.fromkeys(("tcp", "udp", "ping", "service", "dns"), "ok")
+        now = format_time(datetime.now(UTC))
+        line = {
+            "contract": 1,
+            "record": "Check",
+            "startedAt": now,
+            "endedAt": now,
+            "architecture": "amd64",
+            "ping": "ok",
+        }
+        line |= {"memoryCgroup": True, "cgroupVersion": 2, "freeBytes": 90 << 30, "sizeBytes": 100 << 30}
+        line |= {"peers": [{"name": json.loads(peer)["name"], **ways} for peer in peers]}
+        text = json.dumps(line)
+        log.print(f"{text}\n".encode())
+        log.end()
+        await self.end(pod, 0, text)
 
     async def _play(self, pod: Pod, log: Log) -> None:
         container = next(item for item in pod["spec"]["containers"] if item["name"] == CLIENT)
@@ -212,6 +237,12 @@ def is_client(pod: Pod) -> bool:
     """Returns whether a pod is a benchmark's client."""
     labels: Mapping[str, str] = pod["metadata"].get("labels", {})
     return labels.get(LABEL_ROLE) == ROLE_CLIENT and LABEL_BENCHMARK in labels
+
+
+def asks(pod: Pod) -> bool:
+    """Returns whether a pod of `kubectl tierbench doctor` asks others."""
+    labels: Mapping[str, str] = pod["metadata"].get("labels", {})
+    return labels.get(LABEL_CHECK_ROLE) == ASKS
 
 
 def begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

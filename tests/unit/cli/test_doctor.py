@@ -215,7 +215,7 @@ def test_a_refused_pod_has_the_message_of_the_api_server(store: ApiServer, kubel
     assert not jobs(store)
 
 
-def test_classes_without_a_node_are_said_to_have_none(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_classes_without_a_node_are_named(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     put_class(store, "none", node=False)
     put_class(store, "down", ready=False)
     assert kubelets.doctor("none", "down") == 1
@@ -244,7 +244,7 @@ def test_a_pod_that_does_not_start_in_time_has_its_newest_warning(
     assert not jobs(store)
 
 
-def test_a_pod_of_another_version_says_what_it_said(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_a_pod_of_another_version_is_quoted(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     terminated = {"exitCode": 1, "message": 'tierbench-client: unknown command "check"'}
     kubelets.statuses["cloud", ASKS] = {"containerStatuses": [{"name": "client", "state": {"terminated": terminated}}]}
     assert kubelets.doctor("cloud") == 1
@@ -287,7 +287,7 @@ def test_a_user_who_may_not_list_nodes_sees_those_of_the_status(store: ApiServer
 @pytest.mark.parametrize(
     ("method", "end"), [("POST", "/jobs"), ("POST", "/services"), ("POST", "/pods"), ("GET", "/log")]
 )
-def test_a_user_without_a_right_is_told_which(
+def test_a_user_without_a_right_learns_which(
     store: ApiServer, kubelets: Kubelets, capsys: Capture, method: str, end: str
 ) -> None:
     store.refuse[method, end] = ApiError(403, "Forbidden", 'User "eve" cannot create resource')

@@ -1,4 +1,4 @@
-"""What is said of a class follows from what was observed, and says which direction is closed."""
+"""A diagnosis follows from what was observed, and names the direction that is closed."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -135,7 +135,7 @@ def test_a_closed_way_names_its_direction(field: str, check: Check, state: State
     assert {item.state for item in others} == {State.OK}
 
 
-def test_what_follows_from_a_closed_way_is_said_once() -> None:
+def test_what_follows_from_a_closed_way_is_reported_once() -> None:
     alone = {"name": "cloud", **dict.fromkeys(OPEN, "timed out")}
     (found,) = diagnose([seen("cloud", line(alone))], Setup(collector=True))
     assert found.of(Check.SERVICES).state is State.BLOCKED
@@ -149,7 +149,7 @@ def test_without_a_pod_network_services_are_not_needed() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "says"), [(-3600, "3,598 s behind"), (3600, "3,599 s ahead"), (-4, ""), (4, "")])
-def test_a_clock_that_is_off_is_said_to_be_so_by_at_least(seconds: int, says: str) -> None:
+def test_a_clock_that_is_off_is_reported(seconds: int, says: str) -> None:
     start, end = (format_time(START + timedelta(seconds=seconds + after)) for after in (2, 2))
     clock = only(seen("edge", line(startedAt=start, endedAt=end))).of(Check.CLOCK)
     assert clock.state is (State.LIMITED if says else State.OK)

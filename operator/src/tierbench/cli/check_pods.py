@@ -148,8 +148,8 @@ class CheckPods:
             return Problem(reasons.POD_FAILED, _last_words(status))
         if not over:
             return None
-        said = await self._last_warning(pod) or _waiting(status)
-        return Problem(reasons.TIMED_OUT, f"it did not start, or did not end, in time: {said}")
+        warning = await self._last_warning(pod) or _waiting(status)
+        return Problem(reasons.TIMED_OUT, f"it did not start, or did not end, in time: {warning}")
 
     async def _last_warning(self, pod: str) -> str:
         """Returns the newest warning about a pod, if the user may list events."""

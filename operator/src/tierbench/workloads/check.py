@@ -1,6 +1,6 @@
 """The manifests of `kubectl tierbench doctor`: a pod that answers and one that asks, on a node of each class.
 
-All objects belong to a Job without pods. Whoever deletes it deletes them, and it deletes itself after its deadline.
+All objects belong to a Job without pods. To delete it deletes them. After its deadline, Kubernetes deletes it.
 """
 
 import json
