@@ -43,12 +43,13 @@ def strike(
     slow: str = "",
     phases: tuple[str, ...] = ("Complete",),
     seconds: float = 300,
+    load_bytes: int = UNDER_LOAD_BYTES,
 ) -> None:
     """Causes the fault during a trial, and waits until the run has one of the phases.
 
     The benchmark has just been applied, and has no preflight. The fault falls into this trial or a later one. While it
-    is caused every client is stopped, after it has moved some load. Until then the node `slow` has a slow link. `then`
-    is called after the clients continue.
+    is caused every client is stopped, after its network has moved `load_bytes`. Until then the node `slow` has a slow
+    link. `then` is called after the clients continue.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -56,7 +57,7 @@ def strike(
         with ExitStack() as stack:
             if slow:
                 stack.enter_context(cluster.link(slow, SLOW))
-            caught = _catch(running, cluster, trial, stack, seconds)
+            caught = _catch(running, cluster, trial, load_bytes, stack, seconds)
             if not caught:
                 continue
             time_of_fault = datetime.now(UTC)
@@ -141,13 +142,15 @@ def _clients(running: Running, cluster: Cluster) -> list[_Client]:
     return found
 
 
-def _catch(running: Running, cluster: Cluster, number: int, stack: ExitStack, seconds: float) -> set[Trial]:
+def _catch(
+    running: Running, cluster: Cluster, number: int, load_bytes: int, stack: ExitStack, seconds: float
+) -> set[Trial]:
     """Stops all clients within open trials from this number on, until the stack ends, and returns the trials.
 
     Returns no trial when the run is over.
     """
     end = time.monotonic() + seconds * TIMEOUT_FACTOR
-    while _wait_for_load(running, cluster, number, end):
+    while _wait_for_load(running, cluster, number, load_bytes, end):
         with ExitStack() as hold:
             hold.enter_context(held(running, cluster))
             _wait_for_logs(running, cluster)
@@ -158,7 +161,7 @@ def _catch(running: Running, cluster: Cluster, number: int, stack: ExitStack, se
     return set()
 
 
-def _wait_for_load(running: Running, cluster: Cluster, number: int, end: float) -> bool:
+def _wait_for_load(running: Running, cluster: Cluster, number: int, load_bytes: int, end: float) -> bool:
     """Waits until every client has moved load in a trial from this number on. Returns False when the run is over."""
     before: dict[tuple[_Client, Trial], int] = {}
     while True:
@@ -171,7 +174,7 @@ def _wait_for_load(running: Running, cluster: Cluster, number: int, end: float) 
         while time.monotonic() < listed + LIST_SECONDS:
             begun = [(each, trial) for each in clients if (trial := each.trial) and trial.number >= number]
             moved = [(each := pair[0].moved_bytes) - before.setdefault(pair, each) for pair in begun]
-            if len(moved) == len(clients) > 0 and min(moved) > UNDER_LOAD_BYTES:
+            if len(moved) == len(clients) > 0 and min(moved) > load_bytes:
                 return True
             time.sleep(POLL_SECONDS)
 
