@@ -40,7 +40,7 @@ _SOURCES = {
     "network": (*_BASE, *_CLIENT),
     "nginx": _BASE,
     "operator": (*_BASE, "operator/pyproject.toml", "operator/constraints.txt", "operator/src"),
-    "paho": _BASE,
+    "paho": (*_BASE, *_CLIENT),
     "pause": _COMPILED,
 }
 _SEALING = "sealing memfd copy"

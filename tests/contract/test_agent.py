@@ -12,8 +12,6 @@ from pathlib import Path
 
 import pytest
 
-from images.paho.src.tierbench_paho.agent import Agent
-from images.paho.src.tierbench_paho.contract import FailureError
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
 from tests.contract.test_client import run, valid
 from tests.ports import free_ports
@@ -80,13 +78,3 @@ def test_an_agent_that_is_another_one_is_a_reason(
     seal = json.loads(message)
     valid(message)
     assert seal["failure"]["reason"] == reason
-
-
-def test_the_engine_in_python_knows_the_same_agent(agent: AgentAccess) -> None:
-    token, pin = (Path(file).read_text() for file in (agent.token_file, agent.pin_file))
-    found = Agent(agent.url, token, pin)
-    assert found.begin()
-    assert "tcpSegmentsSent" in (found.end() or {})
-    with pytest.raises(FailureError) as refused:
-        Agent(agent.url, token, "sha256//another").begin()
-    assert refused.value.reason == "AgentKeyUnknown"

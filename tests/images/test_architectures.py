@@ -24,7 +24,7 @@ _PROGRAMS = {  # of each image: one, and what it says
     "network": (("iperf3", "--version"), "iperf 3"),
     "nginx": (("nginx", "-v"), "nginx version"),
     "operator": (_IMPORT, "tierbench.controller.main"),
-    "paho": (("tierbench-paho", "measure", "--help"), "usage"),
+    "paho": (("tierbench-client", "--help"), "measure"),
 }
 _IMAGES = {"arm64": tuple(_PROGRAMS), "armv7": ("client", "mosquitto", "network", "nginx")}
 _CASES = [(arch, image) for arch, images in _IMAGES.items() if KNOWN[arch] != host() for image in images]

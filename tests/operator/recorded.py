@@ -6,14 +6,15 @@ and size to those of the pod. The seal fits these lines.
 
 import hashlib
 import json
-from collections.abc import Mapping
+import zlib
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from images.paho.src.tierbench_paho.contract import pack
 from tests.plans import Plan
 from tierbench.api.contract import MAXIMUM_SEAL_BYTES
 from tierbench.kube.meta import format_micro_time
@@ -129,7 +130,7 @@ class Replay:
         """
         digest = hashlib.sha256(b"".join(self._lines)).hexdigest()
         seal = {**self._client.seal, "trials": len(self._lines), "sha256": digest, "lines": ""}
-        packed = (pack(self._held[first:]) for first in range(len(self._held) + 1))
+        packed = (_pack(self._held[first:]) for first in range(len(self._held) + 1))
         room = MAXIMUM_SEAL_BYTES - len(json.dumps(seal))
         return json.dumps({**seal, "lines": next(lines for lines in packed if len(lines) <= room)})
 
@@ -149,3 +150,8 @@ def _name(plan: Plan) -> str:
             if plan["targets"][0]["url"].startswith("kafka"):
                 return "kafka"
             return "brokers" if plan["parts"] > 1 else "mosquitto"
+
+
+def _pack(lines: Sequence[bytes]) -> str:
+    """Lines of a seal, as a client packs them."""
+    return b64encode(zlib.compress(b"".join(lines), 9)).decode()

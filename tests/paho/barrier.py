@@ -1,15 +1,19 @@
 """An agent that knows nothing but barriers, one sample, and what it was asked in which order."""
 
+import hashlib
 import json
 import ssl
 import threading
+from base64 import b64encode
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from images.paho.src.tierbench_paho.pinned import pin_of
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
+
 from tests.paho.certificates import make_certificates
 
 TOKEN = "token"
@@ -44,7 +48,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._note(body["name"], body["part"])
             came = self.server.came[body["name"]]
             came.add(body["part"])
-            self._answer(200 if len(came) == body["parts"] else 202, {})
+            is_open = len(came) == body["parts"]
+            self._answer(200 if is_open else 202, {"open": is_open})
         else:
             self._note(self.path, None)
             self._answer(200, {"cpuPartsPerMillion": 1} if self.path == "/v1/end" else {})
@@ -69,9 +74,16 @@ def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[s
     """The field of a target that names it, and the agent itself. Its certificate has expired: no clock is relied on."""
     make_certificates(folder)
     (folder / "token").write_text(TOKEN)
-    (folder / "pin").write_text(pin_of(ssl.PEM_cert_to_DER_cert((folder / f"{certificate}.crt").read_text())))
+    (folder / "pin").write_text(_pin_of((folder / f"{certificate}.crt").read_bytes()))
     with _Agent(folder, certificate) as agent:
         threading.Thread(target=agent.serve_forever, args=(0.02,), daemon=True).start()
         url = f"https://127.0.0.1:{agent.server_port}"
         yield {"agent": {"url": url, "tokenFile": str(folder / "token"), "pinFile": str(folder / "pin")}}, agent
         agent.shutdown()
+
+
+def _pin_of(certificate: bytes) -> str:
+    """The pin of the key of a certificate, as curl writes it."""
+    key = x509.load_pem_x509_certificate(certificate).public_key()
+    encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
+    return f"sha256//{b64encode(hashlib.sha256(encoded).digest()).decode()}"

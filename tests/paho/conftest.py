@@ -6,7 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.paho.broker import Mosquitto, make_broker
-from tests.paho.engine import Engine, Outcome, plan
+from tests.paho.engine import Engine, Outcome, install, plan
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _programs(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The client and the engine."""
+    install(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="session")

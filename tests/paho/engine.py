@@ -1,4 +1,4 @@
-"""The engine as a process, and what it printed, checked against the contract."""
+"""The client with the Paho engine, and what it printed, checked against the contract."""
 
 import json
 import os
@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from pydantic.alias_generators import to_camel
@@ -20,7 +22,20 @@ from tests.plans import Plan
 ROOT = Path(__file__).parents[2]
 HANG_SECONDS = 300
 
-_ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT / "images/paho/src")}
+_LAUNCHER = """\
+#!/bin/sh
+PYTHONPATH={source} exec {python} -m tierbench_paho.main
+"""
+
+
+def install(folder: Path) -> None:
+    """Puts the client and the engine, built from their sources, into PATH."""
+    command = [str(ROOT / "tools/go"), "build", "-o", str(folder / "tierbench-client"), "."]
+    subprocess.run(command, cwd=ROOT / "images/client", check=True)
+    launcher = folder / "tierbench-engine-paho"
+    launcher.write_text(_LAUNCHER.format(source=ROOT / "images/paho/src", python=sys.executable))
+    launcher.chmod(0o755)
+    os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
 
 
 @dataclass(frozen=True)
@@ -35,8 +50,13 @@ class Outcome:
     @property
     def reason(self) -> str | None:
         """Why the program ended early."""
-        failure = self.seal.get("failure")
-        return None if failure is None else str(failure["reason"])
+        return self.failure.get("reason")
+
+    @property
+    def failure(self) -> dict[str, Any]:
+        """Reason and message of an early end."""
+        found: dict[str, Any] = self.seal.get("failure", {})
+        return found
 
 
 class Engine:
@@ -45,11 +65,10 @@ class Engine:
     def __init__(self, folder: Path, plan: Plan) -> None:
         number = len(list(folder.iterdir()))
         self._termination, self._log = folder / f"termination-{number}", folder / f"log-{number}"
-        command = [sys.executable, "-m", "tierbench_paho.main", "measure", "--output=json"]
+        command = ["tierbench-client", "measure", "--output=json"]
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [*command, f"--termination-log={self._termination}", f"--plan={json.dumps(plan)}"],
-                env=_ENVIRONMENT,
                 stdout=log,
             )
 
@@ -74,14 +93,22 @@ class Engine:
         )
 
     def freeze(self) -> None:
-        """Returns when it stands still, or has ended."""
+        """Returns when client and engine stand still, or the client has ended."""
         self._process.send_signal(signal.SIGSTOP)
         if self._process.poll() is None:
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
+        self._tell_engine(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Continues it."""
+        """Continues both."""
+        self._tell_engine(signal.SIGCONT)
         self._process.send_signal(signal.SIGCONT)
+
+    def _tell_engine(self, number: signal.Signals) -> None:
+        for children in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
+            for child in children.read_text().split():
+                with suppress(ProcessLookupError):
+                    os.kill(int(child), number)
 
     def terminate(self) -> None:
         """As the kubelet does."""
@@ -118,6 +145,7 @@ def plan(broker: Mosquitto, *others: Plan, **changes: Any) -> Plan:
     _PACES, in snake_case.
     """
     wanted: dict[str, Any] = {
+        "engine": "paho",
         "url": f"mqtt://127.0.0.1:{broker.plain}",
         "username_file": broker.folder / "username",
         "password_file": broker.folder / "password",
@@ -147,3 +175,24 @@ def plan(broker: Mosquitto, *others: Plan, **changes: Any) -> Plan:
 
 def _json(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
+
+
+def outcome_of(broker: Mosquitto, *others: Plan, **changes: Any) -> Outcome:
+    """What a changed plan gives, in a folder of its own."""
+    with TemporaryDirectory() as folder:
+        return Engine(Path(folder), plan(broker, *others, **changes)).outcome()
+
+
+def trial_of(broker: Mosquitto, **changes: Any) -> dict[str, Any]:
+    """The only trial of a changed plan."""
+    outcome = outcome_of(broker, **changes)
+    assert outcome.code == 0, outcome.failure
+    (trial,) = outcome.trials
+    return trial
+
+
+def failure_of(broker: Mosquitto, *others: Plan, **changes: Any) -> dict[str, Any]:
+    """What ends the client early, before its first trial."""
+    outcome = outcome_of(broker, *others, **changes)
+    assert (outcome.code, outcome.trials) == (1, [])
+    return outcome.failure

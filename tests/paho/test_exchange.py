@@ -10,8 +10,7 @@ import pytest
 
 from tests.paho.barrier import serving
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Outcome, plan
-from tests.paho.in_process import trial_of
+from tests.paho.engine import Engine, Outcome, plan, trial_of
 
 Run = Callable[..., Outcome]
 DELIVERIES = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
@@ -204,3 +203,10 @@ def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> Non
         assert trial["outcome"] == "Completed"
         assert sums(trial)["wireSentBytes"] > 400 * 1024
         assert "server" not in trial
+
+
+def test_more_connections_than_select_can_wait_for(broker: Mosquitto) -> None:
+    """Each has three files, and select(2) knows only 1024."""
+    counts = sums(trial_of(broker, pairs=180, messages=3, in_flight=1))
+    assert (counts["received"], counts["acknowledged"], counts["connections"]) == (540, 540, 360)
+    assert counts["errors"] == counts["reconnects"] == 0

@@ -8,8 +8,7 @@ import pytest
 from paho.mqtt.client import MQTTMessage
 
 from tests.paho.broker import MESSAGE_SIZE_LIMIT, Mosquitto
-from tests.paho.engine import HANG_SECONDS, Engine, Outcome, plan
-from tests.paho.in_process import failure_of, trial_of
+from tests.paho.engine import HANG_SECONDS, Engine, Outcome, failure_of, plan, trial_of
 from tests.paho.listener import listening
 from tests.paho.strike import strike
 from tests.plans import Plan
@@ -43,17 +42,17 @@ def test_a_certificate_that_is_not_to_be_trusted(
 ) -> None:
     url = f"mqtts://127.0.0.1:{getattr(broker, listener)}"
     failure = failure_of(broker, url=url, tls=version, ca_file=broker.folder / ca, server_name=name)
-    assert failure.reason == reason
+    assert failure["reason"] == reason
 
 
 def test_an_unreachable_broker(broker: Mosquitto) -> None:
-    assert failure_of(broker, url="mqtt://127.0.0.1:1", ready_milliseconds=300).reason == "BrokerUnreachable"
+    assert failure_of(broker, url="mqtt://127.0.0.1:1", ready_milliseconds=300)["reason"] == "BrokerUnreachable"
 
 
-@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.1", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::ffff:127.0.0.1]"])
 def test_a_name_that_leads_to_a_network_that_is_refused(broker: Mosquitto, host: str) -> None:
     failure = failure_of(broker, url=f"mqtt://{host}:{broker.plain}", refused_networks=["::1/128", "127.0.0.0/8"])
-    assert failure.reason == "AddressRefused"
+    assert failure["reason"] == "AddressRefused"
 
 
 def test_a_name_that_leads_elsewhere_as_well(broker: Mosquitto) -> None:
@@ -62,20 +61,21 @@ def test_a_name_that_leads_elsewhere_as_well(broker: Mosquitto) -> None:
 
 
 def test_a_name_that_is_not_known(broker: Mosquitto) -> None:
-    failure = failure_of(broker, url="mqtt://no-such-host.invalid:1883", refused_networks=["169.254.0.0/16"])
-    assert failure.reason == "LookupFailed"
+    failure = failure_of(broker, url="mqtt://no-such-host.invalid:1883", ready_milliseconds=300)
+    assert failure["reason"] == "BrokerUnreachable"
+    assert "no-such-host.invalid" in failure["message"]
 
 
 @pytest.mark.timing
 def test_a_topic_that_the_account_may_not_use(broker: Mosquitto) -> None:
     failure = failure_of(broker, topic="elsewhere", ready_milliseconds=1000)
-    assert failure.reason in {"NothingDelivered", "NotAuthorized"}
+    assert failure["reason"] in {"BrokerUnreachable", "NotAuthorized"}
 
 
 @pytest.mark.timing
 def test_a_payload_that_the_broker_does_not_take(broker: Mosquitto) -> None:
     failure = failure_of(broker, size_bytes=MESSAGE_SIZE_LIMIT + 1000, delivery_timeout_milliseconds=500)
-    assert failure.reason == "PayloadNotDelivered"
+    assert failure["reason"] == "PayloadNotDelivered"
 
 
 @pytest.mark.timing
@@ -123,8 +123,8 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
         restart,
         sending_to=own_broker,
     )
-    assert b"-1-0-s" in saved
-    assert b"-1-0-p" in saved
+    assert b"-t1-0-s" in saved
+    assert b"-t1-0-p" in saved
     counts = outcome.trials[0]["exchange"]
     assert (counts["received"], counts["lost"]) == (counts["sent"], 0)
     assert counts["reconnects"] == 2
@@ -135,8 +135,8 @@ def test_a_broker_that_keeps_its_sessions_loses_nothing(own_broker: Mosquitto, t
 def test_no_session_stays_behind(own_broker: Mosquitto, tmp_path: Path) -> None:
     assert Engine(tmp_path, plan(own_broker, delivery="ExactlyOnce")).outcome().code == 0
     own_broker.restart()
-    assert b"-1-0-s" not in own_broker.saved()
-    assert b"-1-0-p" not in own_broker.saved()
+    assert b"-t1-0-s" not in own_broker.saved()
+    assert b"-t1-0-p" not in own_broker.saved()
 
 
 @pytest.mark.timing
@@ -183,13 +183,13 @@ USAGE: list[dict[str, Any]] = [
     {"in_flight": None},
     {"messages": None},
     {"size_bytes": 1},
-    {"content": "Ratio5"},
+    {"content": "Ratio0"},
     {"compression": "Zstd:23"},
     {"encryption": "AES128GCM"},
     {"trials": 0},
     {"max_in_flight": 70_000},
     {"warm_rounds": -1},
-    {"pairs": 200},
+    {"pairs": 257},
     {"role": "Echo"},
     {"username_file": "/absent"},
     {"surprise": 1},
@@ -198,11 +198,11 @@ USAGE: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", USAGE, ids=",".join)
 def test_nonsense_on_the_command_line(broker: Mosquitto, changes: dict[str, Any]) -> None:
-    assert failure_of(broker, **changes).reason == "InvalidArguments"
+    assert failure_of(broker, **changes)["reason"] == "InvalidArguments"
 
 
 def test_own_messages_that_are_missing_are_named(broker: Mosquitto) -> None:
-    assert failure_of(broker, content_folder="/absent").reason == "MessagesUnusable"
+    assert failure_of(broker, content_folder="/absent")["reason"] == "MessagesUnusable"
 
 
 def test_nonsense_is_sealed(run: Run) -> None:

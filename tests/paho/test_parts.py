@@ -1,110 +1,209 @@
-"""The pure parts of the engine: envelope, books and buckets."""
+"""The parts of the engine: content, envelope, runs, and what it writes."""
 
-import random
+import io
+import json
+import select
 import socket
 import struct
+from base64 import b64decode
+from threading import Event, Thread
+from time import monotonic_ns
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from images.paho.src.tierbench_paho.envelope import Codec, CorruptError
-from images.paho.src.tierbench_paho.histogram import index_of
-from images.paho.src.tierbench_paho.ledger import Ledger
-from images.paho.src.tierbench_paho.payload import contents
-from images.paho.src.tierbench_paho.wire import Counters, count
-from tests.histograms import bucket_index
+from images.paho.src.tierbench_paho import run as module
+from images.paho.src.tierbench_paho.connection import Connection
+from images.paho.src.tierbench_paho.content import Content
+from images.paho.src.tierbench_paho.envelope import COMPRESSIONS, Codec, CorruptError
+from images.paho.src.tierbench_paho.pipe import ARRIVED, SENT, Pipe
+from images.paho.src.tierbench_paho.run import Run, Window
+from images.paho.src.tierbench_paho.waiting import select_by_poll
+from tests.paho.engine import HANG_SECONDS
 
-
-@given(st.integers(min_value=-1, max_value=2**50))
-def test_buckets_are_the_operators(value: int) -> None:
-    assert index_of(value) == bucket_index(value)
-
-
-@given(st.integers(min_value=0, max_value=2**12))
-def test_bounds_of_buckets_are_the_operators(index: int) -> None:
-    bound = int(2 ** (index / 64))
-    assert [index_of(value) for value in (bound, bound + 1)] == [bucket_index(value) for value in (bound, bound + 1)]
+ACCEPTED = b"\x20\x02\x00\x00"
+OF_256_MIB = b"\x30\xff\xff\xff\x7f"
+MILLISECOND = 1_000_000
+RECORD = struct.Struct("<HHIQq")
 
 
-@pytest.mark.parametrize("compression", ["None", "Gzip", "Zstd:1"])
+def content(size: int, entries: int) -> Content:
+    noise = b"".join(bytes([entry % 256]) * size for entry in range(entries))
+    return Content(memoryview(noise), entries, [size])
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("key", [None, bytes(16)])
 def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | None) -> None:
-    codec, plain = Codec(compression, key), contents("SensorJSON", 1000, 1, 1)
+    codec, plain = Codec(compression, key), b"0123456789" * 100
     encoded = codec.encode(plain)
     assert codec.decode(encoded) == plain
-    if key is not None or compression == "Gzip":
+    if key is not None or compression.startswith("Gzip"):
         with pytest.raises(CorruptError):
             codec.decode(encoded[:-9] + bytes(9))
     if compression == "None" and key is None:
         assert encoded is plain
 
 
+@pytest.mark.parametrize("size", [2, 8, 9, 100, 1024])
+def test_a_message_is_known_by_its_number_and_by_all_of_its_bytes(size: int) -> None:
+    known = content(size, 1 if size <= 8 else 200)
+    for number in (0, 1, 255, 70_000):
+        message = known.message(number)
+        assert len(message) == size
+        assert known.number(message) == number % 256 ** min(size, 8)
+        assert known.number(message + b"x") is None
+        assert known.message(number, 2) == message[:2]
+        if size > 8:
+            assert known.number(message[:-1] + bytes([message[-1] ^ 1])) is None
+            assert known.number(known.message(number + 1)[:8] + message[8:]) is None
+
+
+def test_own_messages_come_in_turn() -> None:
+    entries = [b"first one", b"second, the largest", b"third one!"]
+    known = Content(memoryview(b"".join(entries)), 3, [len(entry) for entry in entries])
+    for number in range(7):
+        message = known.message(number)
+        assert message == number.to_bytes(8, "big") + entries[number % 3][8:]
+        assert known.number(message) == number
+        assert known.number(message[:-1]) is known.number(message[:8]) is None
+    assert known.largest == len(entries[1])
+
+
+def wanted(**changes: Any) -> Run:
+    asked = {"topic": "t", "first": 10, "messages": 100, "bytes": 0, "startNanoseconds": 0, "intervalNanoseconds": 0}
+    asked |= {"untilNanoseconds": 0, "window": 100, "frees": "Arrival", "back": 0, "unacknowledged": 0}
+    return Run({**asked, **changes}, content(100, 1))
+
+
+def test_messages_leave_when_they_are_due_and_those_that_a_delay_held_up_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, sent = 1000, []
+
+    def sleep_until(moment: int, _stop: Event) -> None:
+        nonlocal now
+        now = max(now, moment)
+
+    def send(number: int, begun: int) -> None:
+        nonlocal now
+        assert begun == now
+        sent.append((number, now))
+        now += 22 * MILLISECOND if len(sent) == 11 else 0
+
+    monkeypatch.setattr(module, "_sleep_until", sleep_until)
+    monkeypatch.setattr(module, "monotonic_ns", lambda: now)
+    one = wanted(startNanoseconds=2000, intervalNanoseconds=5 * MILLISECOND)
+    assert one.send_all(send) == 100
+    due = [2000 + number * 5 * MILLISECOND for number in range(100)]
+    free = due[10] + 22 * MILLISECOND
+    assert sent == [(10 + place, moment if place <= 10 else max(free, moment)) for place, moment in enumerate(due)]
+
+
 @pytest.mark.parametrize(
-    ("family", "options", "length", "expected"),
+    ("frees", "back"),
     [
-        # Data, then each segment's Ethernet, IP, TCP and timestamps, then what a SYN has more.
-        (socket.AF_INET, 0b111, 256, (9000 + 10 * (14 + 20 + 20 + 12) + 8, 500 + 8 * (14 + 20 + 20 + 12) + 8)),
-        (socket.AF_INET6, 0b111, 256, (9000 + 10 * (14 + 40 + 20 + 12) + 8, 500 + 8 * (14 + 40 + 20 + 12) + 8)),
-        (socket.AF_INET, 0b110, 256, (9000 + 10 * (14 + 20 + 20) + 12, 500 + 8 * (14 + 20 + 20) + 12)),
-        # A kernel that does not say what it sent: what was acknowledged but the SYN, and two segments sent again.
-        (socket.AF_INET, 0b111, 192, (6000 + 2 * 1448 + 10 * 66 + 8, 500 + 8 * 66 + 8)),
+        ("Arrival", lambda one, number: one.arrived(number)),
+        ("Acknowledgement", lambda one, number: one.acknowledged(number)),
+        ("Write", lambda one, _: one.written()),
     ],
 )
-def test_bytes_on_the_wire(family: socket.AddressFamily, options: int, length: int, expected: tuple[int, int]) -> None:
-    info = bytearray(256)
-    struct.pack_into("=B", info, 5, options)
-    struct.pack_into("=I", info, 16, 1448)
-    struct.pack_into("=I", info, 100, 2)
-    struct.pack_into("=QQII", info, 120, 6001, 500, 10, 8)
-    struct.pack_into("=Q", info, 200, 9000)
-    wanted = Counters(*expected, sent_packets=10, received_packets=8, retransmits=2)
-    assert count(bytes(info[:length]), family) == wanted
+def test_as_many_are_in_flight_as_the_window_allows(frees: str, back: Any) -> None:
+    one, sent = wanted(window=3, frees=frees), []
+
+    def send(number: int, _begun: int) -> None:
+        sent.append(number)
+        if len(sent) % 3 == 0:
+            for came in sent[-3:]:
+                back(one, came)
+
+    assert one.send_all(send) == 100
+    sent.clear()
+    one.stop.set()
+    assert one.send_all(lambda number, _: sent.append(number)) == 0
 
 
-def test_the_books_reconcile_whatever_happens() -> None:
-    ledger, chance = Ledger(number_bytes=2), random.Random(1)
-    in_flight: list[int] = []
-    late = copies = 0
-    for number in range(200_000):
-        ledger.depart(number, number)
-        if chance.random() < 0.99:
-            in_flight.append(number)
-        while len(in_flight) > 500:
-            came = in_flight.pop(chance.randrange(3))
-            assert ledger.arrive(came % 65536, number, 10) is (came >= late)
-            if chance.random() < 0.01:
-                assert not ledger.arrive(came % 65536, number, 10)
-                copies += 1
-        if number == 100_000:
-            assert ledger.give_up(number)[0] >= 500
-            late = number + 1
-    ledger.close()
-    assert ledger.duplicated == copies
-    assert ledger.received_bytes == 10 * ledger.received
-    assert ledger.received == ledger.series.times().round_trip.count
-    assert ledger.lost == ledger.sent - ledger.received
+def test_what_comes_twice_frees_once() -> None:
+    window, stop = Window(1), Event()
+    assert window.take(0, stop)
+    window.out(7)
+    window.back(7)
+    window.back(7)
+    assert window.take(0, stop)
+    assert not window.take(monotonic_ns() + MILLISECOND, stop)
 
 
-def test_what_comes_of_earlier_messages_is_not_counted() -> None:
-    ledger = Ledger(number_bytes=2, first=500)
-    ledger.depart(0, 0)
-    assert not ledger.arrive(499, 1, 10)
-    assert ledger.arrive(500, 2, 10)
-    ledger.close()
-    assert not ledger.arrive(500, 3, 10)
-    ledger.arrive_corrupt()
-    assert (ledger.received, ledger.duplicated, ledger.corrupt, ledger.upcoming) == (1, 0, 0, 501)
+def test_a_run_ends_in_time_and_by_a_stop_and_continues_after_a_release() -> None:
+    full = wanted(window=2, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
+    assert full.send_all(lambda *_: None) == 2
+    stopped, released = wanted(window=2), wanted(window=2, messages=4)
+    for one, end, sent in ((stopped, stopped.stop.set, 2), (released, released.release, 4)):
+        counted: list[int] = []
+        thread = Thread(target=lambda one=one, counted=counted: counted.append(one.send_all(lambda *_: None)))
+        thread.start()
+        while thread.is_alive():
+            end()
+            thread.join(0.01)
+        assert counted[0] <= sent
+    assert counted == [4]
 
 
-def test_an_acknowledgement_may_come_before_its_message_is_known() -> None:
-    ledger = Ledger()
-    early, late = ledger.depart(0, 0), ledger.depart(0, 0)
-    ledger.acknowledged_by_broker(1, 5)
-    ledger.await_acknowledgement(early, 1, 10)
-    ledger.await_acknowledgement(late, 2, 10)
-    assert (ledger.acknowledged, ledger.unacknowledged) == (1, 1)
-    ledger.acknowledged_by_broker(2, 7)
-    ledger.arrive(1, 9, 10)
-    ledger.close()
-    assert (ledger.acknowledged, ledger.acknowledged_lost, ledger.lost) == (2, 1, 1)
+def test_acknowledgements_that_are_missing_hold_up_the_next_message() -> None:
+    one = wanted(unacknowledged=1, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
+    assert one.send_all(lambda *_: None) == 1
+    many = wanted(unacknowledged=1)
+    assert many.send_all(lambda number, _: many.acknowledged(number)) == 100
+
+
+def test_events_come_in_batches_and_before_what_follows() -> None:
+    out = io.BytesIO()
+    pipe = Pipe(out)
+    for number in range(1500):
+        pipe.event(SENT, 3, number, 2**62, 10)
+    pipe.event(ARRIVED, 4, 7, 5)
+    assert not out.getvalue()
+    pipe.write({"id": 1})
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) < 64 << 10
+    records = [RECORD.unpack(record) for line in lines[:-1] for record in struct.iter_unpack("24s", _events(line))
+               for record in record]  # fmt: skip
+    assert records == [*((SENT, 3, 10, number, 2**62) for number in range(1500)), (ARRIVED, 4, 0, 7, 5)]
+    assert json.loads(lines[-1]) == {"id": 1}
+    pipe.flush()
+    assert out.getvalue().splitlines() == lines
+
+
+def _events(line: bytes) -> bytes:
+    return b64decode(json.loads(line)["events"])
+
+
+def test_poll_says_the_same_as_select() -> None:
+    one, other = socket.socketpair()
+    with one, other:
+        for readers, writers in (([one], []), ([one, other], [one])):
+            assert select_by_poll(readers, writers, [], 0) == select.select(readers, writers, [], 0)
+            other.send(b"x")
+            assert select_by_poll(readers, writers, [], 1) == select.select(readers, writers, [], 1)
+            one.recv(1)
+        other.close()
+        assert select_by_poll([one], [], [], 1) == select.select([one], [], [], 1)
+    with pytest.raises(ValueError, match="negative"):
+        select_by_poll([one], [], [], 0)
+
+
+def test_a_packet_longer_than_any_message_is_not_taken_in() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        host, port = listener.getsockname()
+        asked = {"connection": 1, "name": "client", "host": host, "port": port, "tls": "None", "username": ""}
+        asked |= {"delivery": "AtMostOnce", "compression": "None", "encryption": "None"}
+        connection = Connection(asked, content(1024, 1), Pipe(io.BytesIO()))
+        opening = Thread(target=connection.connect)
+        opening.start()
+        peer, _ = listener.accept()
+        with peer:
+            peer.settimeout(HANG_SECONDS)
+            peer.recv(1024)
+            peer.sendall(ACCEPTED + OF_256_MIB)
+            assert not peer.recv(1024), "it waits for the rest"
+        opening.join()
+        connection.close()

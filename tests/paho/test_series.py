@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.paho.broker import Mosquitto
-from tests.paho.engine import Engine, Outcome, plan
-from tests.paho.in_process import failure_of
+from tests.paho.engine import Engine, Outcome, failure_of, plan
 
 
 def order(outcome: Outcome) -> list[tuple[int, int, bool]]:
@@ -52,5 +51,5 @@ def test_a_target_that_is_over_its_deadline_is_cut_off_and_named(
 )
 def test_wrong_targets_are_a_reason(broker: Mosquitto, case: int, trials: Any, says: str) -> None:
     failure = failure_of(broker, {"case": case}, case=3, trials=trials)
-    assert failure.reason == "InvalidArguments"
-    assert says in failure.message
+    assert failure["reason"] == "InvalidArguments"
+    assert says in failure["message"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.plans import plan_in
 from tests.unit.domain.strimzi_world import StrimziWorld
 from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.node_class import ResultsPath
@@ -229,10 +230,13 @@ def test_client_pushes_if_its_class_allows_it_and_there_is_a_collector(results: 
         assert label == (None if results == "Auto" else results)
 
 
-def test_paho_does_not_push() -> None:
-    clients = {"nodeClassNames": ["user"], "engine": "Paho"}
+@pytest.mark.parametrize("engine", ["Native", "Paho"])
+def test_clients_of_all_engines_push(engine: str) -> None:
+    clients = {"nodeClassNames": ["user"], "engine": engine}
     pod = client_of(World(broker_benchmark(clients=clients), images=replace(IMAGES, collector=COLLECTOR)), "Push")
-    assert not [word for word in pod["spec"]["containers"][0]["args"] if "collector" in word]
+    (container,) = pod["spec"]["containers"]
+    assert [word for word in container["args"] if word.startswith("--collector=")]
+    assert plan_in(container["args"]).get("engine", "") == ("" if engine == "Native" else "paho")
 
 
 def client_of(world: World, results: str) -> Manifest:

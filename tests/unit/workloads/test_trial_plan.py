@@ -26,7 +26,7 @@ from tierbench.workloads.manifests import client_arguments
 
 ARGUMENT_BYTES = 128 << 10  # MAX_ARG_STRLEN of Linux
 ROOT = Path(__file__).parents[3]
-SCHEMAS = ("images/client/internal/plan/plan.schema.json", "images/paho/src/tierbench_paho/plan.schema.json")
+SCHEMA = ROOT / "images/client/internal/plan/plan.schema.json"
 LABEL = "x" * 63
 CASE = 1000
 
@@ -70,9 +70,8 @@ def test_the_largest_plan_fits_into_an_argument() -> None:
     assert ARGUMENT_BYTES // 2 < max(len(word) for word in largest) < ARGUMENT_BYTES
 
 
-@pytest.mark.parametrize("path", SCHEMAS)
-def test_a_plan_is_what_its_schema_says(path: str) -> None:
-    schema = jsonschema.Draft202012Validator(json.loads((ROOT / path).read_text()))
+def test_a_plan_is_what_its_schema_says() -> None:
+    schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     schema.check_schema(schema.schema)
     written = plan_in(client_arguments(plan()))
     schema.validate(written)

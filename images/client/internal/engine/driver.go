@@ -2,10 +2,13 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,6 +23,8 @@ import (
 const (
 	prefix     = "tierbench-engine-"
 	atMostOnce = "AtMostOnce"
+
+	locateTimeout = 10 * time.Second
 )
 
 // Engine is a program that is started with the first connection, and again after it has ended early.
@@ -110,6 +115,9 @@ type Driver struct {
 	Scheme  string
 	Broker  Broker
 	Refused egress.Networks
+
+	mutex   sync.Mutex
+	address string // of the broker, where it was reached
 }
 
 // Connect makes a connection. Its error is a *contract.Failure if a retry cannot succeed.
@@ -122,10 +130,8 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 		return nil, err
 	}
 	to := d.Broker
-	if len(d.Refused) > 0 {
-		if to.Host, err = d.Refused.Resolve(ctx, to.Host); err != nil {
-			return nil, err
-		}
+	if to.Host, err = d.locate(ctx); err != nil {
+		return nil, err
 	}
 	made, err := running.add(name, events)
 	if err != nil {
@@ -134,6 +140,7 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 	made.delivery = to.Delivery
 	if err := made.connect(ctx, &to, &d.Engine.layout); err != nil {
 		running.remove(made)
+		d.remember("")
 		if ctx.Err() != nil {
 			go func() { _, _ = running.soon(context.Background(), made.request("close")) }()
 			err = fmt.Errorf("%s does not answer: %w", d.Broker.Host, err)
@@ -141,6 +148,37 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 		return nil, err
 	}
 	return made, nil
+}
+
+// locate returns the address at which the broker is reached, so that engines look up no names while they connect. No engine
+// connects to a refused address.
+func (d *Driver) locate(ctx context.Context) (string, error) {
+	d.mutex.Lock()
+	known := d.address
+	d.mutex.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	limit, cancel := context.WithTimeout(ctx, locateTimeout)
+	defer cancel()
+	found, err := d.Refused.Dialer().DialContext(limit, "tcp", net.JoinHostPort(d.Broker.Host, strconv.Itoa(d.Broker.Port)))
+	if err != nil {
+		var refused *contract.Failure
+		if errors.As(err, &refused) {
+			return "", refused
+		}
+		return "", err
+	}
+	defer found.Close()
+	known = found.RemoteAddr().(*net.TCPAddr).AddrPort().Addr().Unmap().String()
+	d.remember(known)
+	return known, nil
+}
+
+func (d *Driver) remember(address string) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	d.address = address
 }
 
 // check refuses what the engine cannot do.

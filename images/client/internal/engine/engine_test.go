@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -34,7 +35,13 @@ func target(t *testing.T, compression string) (*broker.Target, *Engine) {
 		t.Fatal(err)
 	}
 	t.Cleanup(made.Close)
-	driver := &Driver{Engine: made, Scheme: "mqtt", Broker: Broker{Host: "host", Port: 1, Delivery: "AtMostOnce", Compression: compression, Encryption: "None"}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	port := listener.Addr().(*net.TCPAddr).Port
+	driver := &Driver{Engine: made, Scheme: "mqtt", Broker: Broker{Host: "localhost", Port: port, Delivery: "AtMostOnce", Compression: compression, Encryption: "None"}}
 	return &broker.Target{Options: &broker.Options{
 		Driver: driver, Engine: made, Topic: "a", Pairs: 2, Role: broker.Both, Content: pool, Compression: "None", Encryption: "None",
 		InFlight: 4, Messages: 5000, DeliveryTimeout: time.Minute, Ready: time.Minute, Tuning: broker.Light,

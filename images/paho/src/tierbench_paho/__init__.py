@@ -1,4 +1,7 @@
-"""The reference engine for brokers: what a device sees that speaks MQTT with Python's paho-mqtt."""
+"""The Paho engine for brokers: what a device sees that speaks MQTT with Python's paho-mqtt.
+
+It speaks the protocol of docs/reference/engine-protocol.md.
+"""
 
 from typing import Final
 

@@ -1,37 +1,40 @@
-"""An MQTT 3.1.1 connection with paho-mqtt that reconnects, and its costs."""
+"""An MQTT 3.1.1 connection with paho-mqtt that reconnects, and what it reports."""
 
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from threading import Event
-from time import perf_counter_ns
+from base64 import b64encode
+from functools import partial
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Event, Lock
+from time import monotonic_ns
 from typing import Any, Final
 
-from paho.mqtt.client import (
-    Client,
-    ConnectFlags,
-    DisconnectFlags,
-    MQTTMessage,
-)
-from paho.mqtt.enums import CallbackAPIVersion, MQTTErrorCode
+from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
+from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from . import tls, wire
-from .contract import FailureError
-from .options import Target
+from . import tls
+from .content import Content
+from .envelope import Codec, CorruptError
+from .pipe import ACKNOWLEDGED, ARRIVED, CORRUPT, SENT, FailureError, Json, Pipe
+from .run import Run
 
-OnMessage = Callable[[bytes], None]
-OnPublished = Callable[[int], None]
+DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 
 _CONNECT_SECONDS: Final = 5.0
-_READY_SECONDS: Final = 0.01
 _RECONNECT_SECONDS: Final = 1
+_ANSWER_SECONDS: Final = 10.0
 _FORGET_SECONDS: Final = 1.0
+_CONFIRM_SECONDS: Final = 600.0  # longer than any harness waits
 _KEEPALIVE_SECONDS: Final = 60
 _BAD_CREDENTIALS: Final = (0x86, 0x87)  # bad user name or password, not authorized
 _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
+_TCP_INFO_BYTES: Final = 256
+
+_Outcome = FailureError | None
 
 
 class _Client(Client):
@@ -47,53 +50,48 @@ class _Client(Client):
 
 
 class Connection:
-    """Opened, it has its subscription once `ready` is set, or a `refusal` that no further attempt would change."""
+    """Its requests come one at a time, but for `release`, `count` and `close`. Paho's thread calls back."""
 
-    def __init__(
-        self,
-        target: Target,
-        client_id: str,
-        qos: int,
-        topic: str | None = None,
-        on_message: OnMessage | None = None,
-        on_published: OnPublished | None = None,
-        on_reconnect: Callable[[int], None] | None = None,
-    ) -> None:
-        self.ready = Event()
-        self.refusal: FailureError | None = None
-        self.connect_nanoseconds = self.tls_nanoseconds = self.started = 0
-        self.reconnects = self.breaks = 0
-        self.cipher: str | None = None
-        self._target, self._client_id, self._topic, self._qos = target, client_id, topic, qos
-        self._on_reconnect = on_reconnect
-        self._wire = self._before = wire.Counters()
-        self._broken_before = 0
-        self._error: FailureError | None = None
-        self._attempted = self._handshake = 0
-        self._up = self._up_at_last = self._closing = False
-        self._down_since = 0
-        self._counted: object = None
-        # At QoS 1 and 2 the session outlives the connection, so that they keep their promise; forget() ends it.
-        self._client = self._make_client(clean=not qos)
-        if on_message is not None:
-            self._client.on_message = lambda _client, _data, message: on_message(_payload(message))
-        if on_published is not None:  # acknowledged; at QoS 0, given to the kernel
-            self._client.on_publish = lambda _client, _data, identifier, *_: on_published(identifier)
+    def __init__(self, asked: Json, content: Content, pipe: Pipe) -> None:
+        self.number: int = asked["connection"]
+        self.content = content
+        self._asked, self._pipe = asked, pipe
+        self._qos = DELIVERIES.index(asked["delivery"])
+        key = Path(asked["keyFile"]).read_bytes() if asked["encryption"] != "None" else None
+        self._encoder, self._decoder = Codec(asked["compression"], key), Codec(asked["compression"], key)
+        self._outcome: SimpleQueue[_Outcome] = SimpleQueue()  # of the first attempt to connect, then of subscriptions
+        self._opened = self._up = self._closing = False
+        self._topic = self._echo = ""
+        self._attempted = self._handshake = self._down_since = 0
+        self._made: Json = {}
+        self._last_info = b""
+        self._run: Run | None = None
+        self.back: Run | None = None  # the run whose messages arrive here
+        self._lock = Lock()
+        self._unacknowledged: dict[int, tuple[int, int]] = {}  # number and time by paho's identifier
+        self._early: set[int] = set()
+        # At QoS 1 and 2 the session outlives the connection, so that they keep their promise; close() ends it.
+        self._client = self._make_client(clean=not self._qos)
 
     def _make_client(self, clean: bool) -> Client:
-        client = _Client(CallbackAPIVersion.VERSION2, self._client_id, clean_session=clean)
-        client.most_bytes = self._target.message_bytes + _ENVELOPE_BYTES
-        client.max_inflight_messages_set(0)  # the window is the publisher's own
+        asked = self._asked
+        client = _Client(CallbackAPIVersion.VERSION2, asked["name"], clean_session=clean)
+        client.most_bytes = self.content.largest + _ENVELOPE_BYTES
+        client.max_inflight_messages_set(0)  # the window is the run's own
         client.reconnect_delay_set(_RECONNECT_SECONDS, _RECONNECT_SECONDS)
         client.connect_timeout = _CONNECT_SECONDS
-        if self._target.username is not None:
-            client.username_pw_set(self._target.username, self._target.password)
-        if self._target.tls is not None:
-            client.tls_set_context(self._target.tls)
+        if asked["username"]:
+            client.username_pw_set(asked["username"], asked["password"] or None)
+        if asked["tls"] != "None":
+            client.tls_set_context(tls.client_context(asked["tls"], asked["caFile"], asked["serverName"]))
         return client
 
-    def open(self) -> None:
-        """Begins to connect, in a thread of its own."""
+    def connect(self) -> Json:
+        """Connects in a thread of paho's own.
+
+        Raises:
+            FailureError: why the first attempt failed.
+        """
         client = self._client
         client.on_pre_connect = self._on_pre_connect
         client.on_socket_open = self._on_socket_open
@@ -102,141 +100,203 @@ class Connection:
         client.on_connect_fail = self._on_connect_fail
         client.on_subscribe = self._on_subscribe
         client.on_disconnect = self._on_disconnect
-        self.started = self._down_since = perf_counter_ns()
-        client.connect_async(self._target.host, self._target.port, _KEEPALIVE_SECONDS)
+        if self._qos:
+            client.on_publish = self._on_acknowledged
+        client.connect_async(self._asked["host"], self._asked["port"], _KEEPALIVE_SECONDS)
         client.loop_start()
+        failure = self._await_outcome()
+        if failure is not None:
+            self._closing = True
+            client.disconnect()
+            client.loop_stop()
+            raise failure
+        return self._made
 
-    def publish(self, topic: str, payload: bytes) -> int | None:
-        """Publishes, and returns the identifier of the acknowledgement, or None if paho's queue is full."""
-        info = self._client.publish(topic, payload, self._qos)
-        return None if info.rc is MQTTErrorCode.MQTT_ERR_QUEUE_SIZE else info.mid
+    def subscribe(self, topic: str, echo: str) -> None:
+        """Receives messages of a topic from now on, and sends them back.
 
-    def confirm(self, timeout_nanoseconds: int) -> bool:
-        """Returns whether the broker has received all published messages of QoS 0.
+        Raises:
+            FailureError: the broker refuses.
+        """
+        self._topic, self._echo = topic, echo
+        self._client.on_message = self._on_echo if echo else self._on_message
+        if echo:
+            self._client.on_publish = None
+        self._client.subscribe(topic, self._qos)
+        failure = self._await_outcome()
+        if failure is not None:
+            raise failure
 
-        It acknowledges an unsubscribe after them, even without a subscription.
+    def _await_outcome(self) -> _Outcome:
+        try:
+            return self._outcome.get(timeout=_ANSWER_SECONDS)
+        except Empty:
+            return FailureError("", f"the broker does not answer within {_ANSWER_SECONDS:g} s")
+
+    def send(self, run: Run, back: "Connection | None") -> int:
+        """Sends messages, and returns how many."""
+        self._run = run
+        if back is not None:
+            back.back = run
+        if not self._qos:
+            self._client.on_publish = self._on_written if run.frees == "Write" else None
+        if self._closing:
+            return 0
+        return run.send_all(partial(self._publish, run))
+
+    def _publish(self, run: Run, number: int, begun: int) -> None:
+        encoded = self._encoder.encode(self.content.message(number, run.bytes))
+        self._pipe.event(SENT, self.number, number, begun, len(encoded))
+        identifier = self._client.publish(run.topic, encoded, self._qos).mid
+        if self._qos:
+            with self._lock:
+                if identifier not in self._early:
+                    self._unacknowledged[identifier] = number, begun
+                    return
+                self._early.remove(identifier)
+            self._acknowledge(number, monotonic_ns())
+
+    def release(self) -> None:
+        """Forgets what is in flight."""
+        if self._run is not None:
+            self._run.release()
+
+    def confirm(self) -> None:
+        """Returns when the broker has all messages: it acknowledges an unsubscribe after them.
+
+        Raises:
+            FailureError: the broker does not answer.
         """
         answered = Event()
         self._client.on_unsubscribe = lambda *_: answered.set()
-        self._client.unsubscribe(self._client_id)
-        return answered.wait(timeout_nanoseconds / 1e9) and self.breaks == self._broken_before
+        self._client.unsubscribe(self._asked["name"])
+        if not answered.wait(_CONFIRM_SECONDS):
+            raise FailureError("", "the broker does not answer")
 
-    def failed(self, timeout_nanoseconds: int) -> FailureError | None:
-        """Returns the failure of a connection that was refused, or is down for longer than the timeout."""
-        if self.refusal is not None:
-            return self.refusal
-        if (self._up and self.ready.is_set()) or perf_counter_ns() - self._down_since <= timeout_nanoseconds:
-            return None
-        seconds = timeout_nanoseconds / 1e9
-        cause = FailureError("BrokerUnreachable", "it does not answer") if self._error is None else self._error
-        message = f"no connection to {self._target.host}:{self._target.port} for {seconds:g} s: {cause.message}"
-        return FailureError(cause.reason, message)
+    def count(self) -> Json:
+        """What the connection has cost so far."""
+        return {
+            "tcpInfo": b64encode(_tcp_info(self._client.socket())).decode(),
+            "compressNanoseconds": self._encoder.compress_nanoseconds,
+            "encryptNanoseconds": self._encoder.encrypt_nanoseconds,
+            "decryptNanoseconds": self._decoder.decrypt_nanoseconds,
+            "decompressNanoseconds": self._decoder.decompress_nanoseconds,
+        }
 
-    def begin(self) -> None:
-        """A trial begins with this connection of an earlier one: what kept it alive meanwhile is no trial's."""
-        self._before += self.traffic()
-        self._broken_before = self.breaks
-
-    def settle(self) -> None:
-        """A trial has ended: what befalls this connection from now on is the next one's."""
-        self.reconnects = self.breaks = 0
-
-    def disconnect(self) -> None:
-        """Counts what went over the wire, and takes leave of the broker."""
+    def close(self) -> Json:
+        """Takes leave of the broker, and ends the session that it keeps."""
         self._closing = True
-        self._up_at_last = self._up
-        connection = self._client.socket()
-        if connection is not None:
-            self._count(connection)
+        self._outcome.put(FailureError("", "the connection is closed"))
+        if self._run is not None:
+            self._run.stop.set()
+        up, counted = self._up, self.count()
         self._client.disconnect()
-
-    def traffic(self) -> wire.Counters:
-        """What has gone over the wire so far in this trial."""
-        counted = self._wire - self._before
-        connection = self._client.socket()
-        if connection is self._counted or not isinstance(connection, socket.socket):
-            return counted
-        try:
-            return counted + wire.read(connection)
-        except OSError:  # closed meanwhile: counted as it was closed
-            return self._wire - self._before
-
-    def join(self) -> None:
-        """Waits until the connection's thread has ended."""
         self._client.loop_stop()
+        if self._qos and up:
+            self._forget()
+        return counted
 
-    def forget(self) -> Callable[[], None]:
-        """Begins to end the session at the broker, which would keep it for a client that comes back. Call the answer
-        to wait for that; a broker that is away is not waited for."""
-        if not self._qos or not self._up_at_last:
-            return lambda: None
+    def _forget(self) -> None:
+        """Ends the session at the broker. A broker that is away is not waited for."""
         over = Event()
         client = self._make_client(clean=True)
         client.on_connect = lambda *_: over.set()
-        client.connect_async(self._target.host, self._target.port, _KEEPALIVE_SECONDS)
+        client.connect_async(self._asked["host"], self._asked["port"], _KEEPALIVE_SECONDS)
         client.loop_start()
+        over.wait(_FORGET_SECONDS)
+        client.disconnect()
+        client.loop_stop()
 
-        def finish() -> None:
-            over.wait(_FORGET_SECONDS)
-            client.disconnect()
-            client.loop_stop()
+    def _on_message(self, _client: Client, _data: Any, message: MQTTMessage) -> None:
+        now = monotonic_ns()
+        try:
+            number = self.content.number(self._decoder.decode(bytes(message.payload)))
+        except CorruptError:
+            number = None
+        if number is None:
+            self._pipe.event(CORRUPT, self.number, 0, now)
+            return
+        self._pipe.event(ARRIVED, self.number, number, now)
+        if self.back is not None:
+            self.back.arrived(number)
 
-        return finish
+    def _on_echo(self, client: Client, _data: Any, message: MQTTMessage) -> None:
+        now = monotonic_ns()
+        try:
+            self._decoder.decode(bytes(message.payload))
+        except CorruptError:
+            self._pipe.event(CORRUPT, self.number, 0, now)
+        else:
+            client.publish(self._echo, message.payload, self._qos)
+
+    def _on_acknowledged(
+        self, _client: Client, _data: Any, identifier: int, _code: ReasonCode, _properties: Properties
+    ) -> None:
+        now = monotonic_ns()
+        with self._lock:
+            number, _ = self._unacknowledged.pop(identifier, (None, 0))
+            if number is None:
+                self._early.add(identifier)
+                return
+        self._acknowledge(number, now)
+
+    def _acknowledge(self, number: int, now: int) -> None:
+        self._pipe.event(ACKNOWLEDGED, self.number, number, now)
+        if self._run is not None:
+            self._run.acknowledged(number)
+
+    def _on_written(self, *_: Any) -> None:
+        if self._run is not None:
+            self._run.written()
 
     def _on_pre_connect(self, _client: Client, _data: Any) -> None:
-        self._attempted = perf_counter_ns()
+        self._attempted = monotonic_ns()
 
     def _on_socket_open(self, _client: Client, _data: Any, connection: object) -> None:
-        if isinstance(connection, socket.socket):
-            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if not isinstance(connection, socket.socket):
+            return
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if isinstance(connection, tls.TimedSocket):
             self._handshake = connection.handshake_nanoseconds
-            self.cipher = tls.cipher(connection)
+            self._made["cipher"] = tls.cipher(connection)
+        host, port = connection.getsockname()[:2]
+        self._made["local"] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
     def _on_socket_close(self, _client: Client, _data: Any, connection: object) -> None:
-        self._count(connection)
-
-    def _count(self, connection: object) -> None:
-        if connection is self._counted or not isinstance(connection, socket.socket):
-            return
-        self._counted = connection
-        try:
-            self._wire += wire.read(connection)
-        except OSError:  # closed meanwhile: counted as it was closed
-            self._counted = None
+        self._last_info = _tcp_info(connection)
 
     def _on_connect_fail(self, _client: Client, _data: Any) -> None:
         error = sys.exception()
-        if isinstance(error, ssl.SSLError):
-            self._error = tls.failure(error)
-            if self._error.reason != "BrokerUnreachable":
-                self._refuse(self._error)
-        else:
-            self._error = FailureError("BrokerUnreachable", str(error))
+        if not self._opened:
+            failed = tls.failure(error) if isinstance(error, ssl.SSLError) else FailureError("", str(error))
+            self._outcome.put(failed)
 
     def _on_connect(
         self, client: Client, _data: Any, flags: ConnectFlags, code: ReasonCode, _properties: Properties | None
     ) -> None:
-        if code.value in _BAD_CREDENTIALS:
-            self._refuse(FailureError("CredentialsRefused", f"the broker refuses the account: {code}"))
-        elif code.is_failure:
-            self._error = FailureError("BrokerUnreachable", f"the broker refuses the connection: {code}")
-        else:
-            self._connected(client, flags.session_present)
-
-    def _connected(self, client: Client, session_present: bool) -> None:
-        if self.connect_nanoseconds:
-            self.reconnects += 1
-            if self._on_reconnect is not None:
-                self._on_reconnect(self._down_since)
-        else:
-            self.connect_nanoseconds = perf_counter_ns() - self._attempted - self._handshake
-            self.tls_nanoseconds = self._handshake
-        self._up = True
-        if self._topic is None or session_present:
-            self.ready.set()
-        else:
+        if code.is_failure:
+            reason = "CredentialsRefused" if code.value in _BAD_CREDENTIALS else ""
+            self._settle(FailureError(reason, f"the broker refuses the connection: {code}"))
+        elif not self._opened:
+            self._made["tlsNanoseconds"] = self._handshake
+            self._made["connectNanoseconds"] = max(monotonic_ns() - self._attempted - self._handshake, 0)
+            self._opened = self._up = True
+            self._outcome.put(None)
+        elif self._topic and not flags.session_present:
             client.subscribe(self._topic, self._qos)
+        else:
+            self._is_up()
+
+    def _settle(self, outcome: _Outcome) -> None:
+        """The outcome of what a request waits for. Later attempts to connect continue until one succeeds."""
+        if self._up or not self._opened:
+            self._outcome.put(outcome)
+
+    def _is_up(self) -> None:
+        with self._lock:
+            resent = sum(begun < self._down_since for _, begun in self._unacknowledged.values())
+        self._up = True
+        self._pipe.write({"up": self.number, "resent": resent})
 
     def _on_subscribe(
         self, _client: Client, _data: Any, _identifier: int, codes: list[ReasonCode], _properties: Properties | None
@@ -244,64 +304,33 @@ class Connection:
         (granted,) = codes
         if granted.is_failure:
             message = f"the broker refuses the subscription to {self._topic}: allow this account to read there"
-            self._refuse(FailureError("NotAuthorized", message))
+            self._settle(FailureError("NotAuthorized", message))
         elif granted.value < self._qos:
             message = f"the broker grants QoS {granted.value} instead of {self._qos}: choose another delivery"
-            self._refuse(FailureError("LowerQosGranted", message))
+            self._settle(FailureError("LowerQosGranted", message))
+        elif self._up:
+            self._outcome.put(None)
         else:
-            self.ready.set()
+            self._is_up()
 
     def _on_disconnect(
         self, _client: Client, _data: Any, _flags: DisconnectFlags, code: ReasonCode, _properties: Properties | None
     ) -> None:
-        if self._up and not self._closing:
-            self.breaks += 1
-            self._down_since = perf_counter_ns()
-            self.ready.clear()
-        if self._error is None or self._up:
-            self._error = FailureError("BrokerUnreachable", f"the connection broke off: {code}")
-        self._up = False
-
-    def _refuse(self, failure: FailureError) -> None:
-        self.refusal = failure
-        self._closing = True
-        self._client.disconnect()
+        if self._closing:
+            return
+        if not self._opened:
+            self._outcome.put(FailureError("", f"the connection broke off: {code}"))
+        elif self._up:
+            self._up = False
+            self._down_since = monotonic_ns()
+            self._pipe.write({"down": self.number, "tcpInfo": b64encode(self._last_info).decode()})
 
 
-def open_all(connections: Iterable[Connection], timeout_nanoseconds: int) -> FailureError | None:
-    """Opens connections and waits until all have what they asked for, or one of them has failed."""
-    known = tuple(connections)
-    for connection in known:
-        connection.open()
-    return await_all(known, timeout_nanoseconds)
-
-
-def await_all(connections: Sequence[Connection], timeout_nanoseconds: int) -> FailureError | None:
-    """Waits until all connections have what they asked for, or one of them has failed."""
-    for connection in connections:
-        while not connection.ready.wait(_READY_SECONDS):
-            failure = first_failure(connections, timeout_nanoseconds)
-            if failure is not None:
-                return failure
-    return None
-
-
-def first_failure(connections: Iterable[Connection], timeout_nanoseconds: int) -> FailureError | None:
-    """Why one of them is of no more use, if one is."""
-    failures = (connection.failed(timeout_nanoseconds) for connection in connections)
-    return next((failure for failure in failures if failure is not None), None)
-
-
-def close_all(connections: Iterable[Connection]) -> None:
-    """Ends connections, then their sessions, all at once."""
-    known = tuple(connections)
-    for connection in known:
-        connection.disconnect()
-    for connection in known:
-        connection.join()
-    for finish in [connection.forget() for connection in known]:
-        finish()
-
-
-def _payload(message: MQTTMessage) -> bytes:
-    return bytes(message.payload)
+def _tcp_info(connection: object) -> bytes:
+    """What the kernel knows of a connection; nothing of one that is closed."""
+    if not isinstance(connection, socket.socket):
+        return b""
+    try:
+        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
+    except OSError:
+        return b""

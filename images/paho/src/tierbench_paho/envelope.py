@@ -3,20 +3,20 @@
 import os
 import zlib
 from collections.abc import Callable
-from time import perf_counter_ns
+from time import monotonic_ns
 from typing import Final
 
 import zstandard
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-KEY_BYTES: Final = 16
-GZIP_LEVELS: Final = range(1, 10)
-ZSTD_LEVELS: Final = range(1, 23)
+ENCRYPTIONS: Final = ("None", "AES128GCM")
+LEVELS: Final = {"Gzip": range(1, 10), "Zstd": range(1, 23)}
+COMPRESSIONS: Final = ("None", *LEVELS, *(f"{kind}:{level}" for kind, levels in LEVELS.items() for level in levels))
 
 _NONCE_BYTES: Final = 12
 _GZIP: Final = zlib.MAX_WBITS | 16
-_DEFAULT_LEVELS: Final = {"Gzip": 6, "Zstd": 3}
+_DEFAULT_LEVELS: Final = {"None": 0, "Gzip": 6, "Zstd": 3}
 
 _Step = Callable[[bytes], bytes]
 
@@ -25,44 +25,27 @@ class CorruptError(Exception):
     """A message is not what a publisher with these settings sends."""
 
 
-def parse_compression(text: str) -> tuple[str, int]:
-    """Kind and level of None, Gzip, Zstd, Gzip:LEVEL or Zstd:LEVEL.
-
-    Raises:
-        ValueError: it is none of these.
-    """
-    kind, colon, level_text = text.partition(":")
-    levels = {"Gzip": GZIP_LEVELS, "Zstd": ZSTD_LEVELS}.get(kind)
-    if text == "None":
-        return "None", 0
-    if levels is None or (colon and not level_text.isdecimal()):
-        raise ValueError(f"{text!r} is no compression: write None, Gzip, Zstd, Gzip:1 … Gzip:9 or Zstd:1 … Zstd:22")
-    level = int(level_text) if colon else _DEFAULT_LEVELS[kind]
-    if level not in levels:
-        raise ValueError(f"{kind} has no level {level}: write {levels[0]} to {levels[-1]}")
-    return kind, level
-
-
 class Codec:
     """Encodes and decodes; for one thread."""
 
     def __init__(self, compression: str, key: bytes | None) -> None:
         self.compress_nanoseconds = self.encrypt_nanoseconds = 0
         self.decrypt_nanoseconds = self.decompress_nanoseconds = 0
-        self._compress, self._decompress = _compressor(*parse_compression(compression))
+        kind, _, level = compression.partition(":")
+        self._compress, self._decompress = _compressor(kind, int(level or _DEFAULT_LEVELS[kind]))
         self._cipher = None if key is None else AESGCM(key)
 
     def encode(self, plain: bytes) -> bytes:
         """Compressed, then nonce, ciphertext and tag."""
         if self._compress is not None:
-            started = perf_counter_ns()
+            started = monotonic_ns()
             plain = self._compress(plain)
-            self.compress_nanoseconds += perf_counter_ns() - started
+            self.compress_nanoseconds += monotonic_ns() - started
         if self._cipher is not None:
-            started = perf_counter_ns()
+            started = monotonic_ns()
             nonce = os.urandom(_NONCE_BYTES)
             plain = nonce + self._cipher.encrypt(nonce, plain, None)
-            self.encrypt_nanoseconds += perf_counter_ns() - started
+            self.encrypt_nanoseconds += monotonic_ns() - started
         return plain
 
     def decode(self, message: bytes) -> bytes:
@@ -78,13 +61,13 @@ class Codec:
 
     def _decode(self, message: bytes) -> bytes:
         if self._cipher is not None:
-            started = perf_counter_ns()
+            started = monotonic_ns()
             message = self._cipher.decrypt(message[:_NONCE_BYTES], message[_NONCE_BYTES:], None)
-            self.decrypt_nanoseconds += perf_counter_ns() - started
+            self.decrypt_nanoseconds += monotonic_ns() - started
         if self._decompress is not None:
-            started = perf_counter_ns()
+            started = monotonic_ns()
             message = self._decompress(message)
-            self.decompress_nanoseconds += perf_counter_ns() - started
+            self.decompress_nanoseconds += monotonic_ns() - started
         return message
 
 

@@ -1,12 +1,12 @@
-"""TLS as the command line asks for it, and what went wrong with it."""
+"""TLS as a request asks for it, and what went wrong with it."""
 
 import socket
 import ssl
-from pathlib import Path
-from time import perf_counter_ns
+from functools import cache
+from time import monotonic_ns
 from typing import Final
 
-from .contract import FailureError
+from .pipe import FailureError
 
 VERSIONS: Final = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 
@@ -21,9 +21,9 @@ class TimedSocket(ssl.SSLSocket):
 
     def do_handshake(self, block: bool = False) -> None:
         """The handshake."""
-        started = perf_counter_ns()
+        started = monotonic_ns()
         super().do_handshake(block)
-        self.handshake_nanoseconds = perf_counter_ns() - started
+        self.handshake_nanoseconds = monotonic_ns() - started
 
 
 class Context(ssl.SSLContext):
@@ -47,8 +47,9 @@ class Context(ssl.SSLContext):
         )
 
 
-def client_context(version: str, ca_file: Path | None, server_name: str) -> Context:
-    """Exactly one version of TLS.
+@cache
+def client_context(version: str, ca_file: str, server_name: str) -> Context:
+    """Exactly one version of TLS. Without a file, the CAs of the system are trusted.
 
     Raises:
         OSError: the CA cannot be read.
@@ -56,17 +57,17 @@ def client_context(version: str, ca_file: Path | None, server_name: str) -> Cont
     context = Context(ssl.PROTOCOL_TLS_CLIENT)
     context.server_name = server_name
     context.minimum_version = context.maximum_version = VERSIONS[version]
-    if ca_file is None:
-        context.load_default_certs()
-    else:
+    if ca_file:
         context.load_verify_locations(ca_file)
+    else:
+        context.load_default_certs()
     return context
 
 
-def cipher(connection: ssl.SSLSocket) -> str | None:
+def cipher(connection: ssl.SSLSocket) -> str:
     """The cipher suite of a connection, by its IANA name."""
     found = connection.cipher()
-    return None if found is None else standard_name(found[0])
+    return "" if found is None else standard_name(found[0])
 
 
 def standard_name(name: str) -> str:
@@ -90,10 +91,8 @@ def failure(error: ssl.SSLError) -> FailureError:
             )
         return FailureError(
             "CertificateUnknown",
-            f"the broker's certificate: {problem}: check that --ca-file is its CA, and --server-name one of its names",
+            f"the broker's certificate: {problem}: check that ca.crt is its CA, and that it has the name",
         )
     if any(word in (error.reason or "") for word in _VERSION_WORDS):
         return FailureError("TlsVersionRefused", f"the broker does not speak this version of TLS: {error}")
-    return FailureError(
-        "BrokerUnreachable", f"no TLS handshake with the broker: {error}: check that its port supports TLS"
-    )
+    return FailureError("", f"no TLS handshake with the broker: {error}: check that its port supports TLS")

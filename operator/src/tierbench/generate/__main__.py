@@ -56,7 +56,6 @@ def generated_files() -> dict[str, str]:
         "images/client/contract.schema.json": contract_schema(),
         f"{_PLAN}/types.go": plan_types(),
         f"{_PLAN}/plan.schema.json": plan_schema(),
-        "images/paho/src/tierbench_paho/plan.schema.json": plan_schema(),
     }
 
 

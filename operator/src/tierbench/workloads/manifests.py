@@ -194,10 +194,8 @@ def client_job(
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
     directories: Sequence[Directory] = (),
-    *,
-    delivers: bool = True,
 ) -> Manifest:
-    """Returns the Job of one part of a client. `delivers` says whether its program can push its lines.
+    """Returns the Job of one part of a client.
 
     `credentials` are the sources of a projected volume per target. `sysctls` are those of the network of the pod: a pod
     in the network of its node cannot have any. There is no backoff limit, because the operator
@@ -216,7 +214,7 @@ def client_job(
         **({} if results is ResultsPath.AUTO else {LABEL_RESULTS: results.value}),
     }
     metadata = owner.metadata(instance.name, labels)
-    delivery = _delivery(owner, images, instance, targets) if delivers else _Delivery()
+    delivery = _delivery(owner, images, instance, targets)
     container = {
         "name": CLIENT,
         **images.pulled(image),

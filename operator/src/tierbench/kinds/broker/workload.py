@@ -147,7 +147,6 @@ class BrokerWorkload:
             clients.resources,
             [endpoint.secrets for endpoint in endpoints],
             directories=[_own_messages(payload, case)] if payload.messages else [],
-            delivers=clients.engine is not EngineType.PAHO,
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -231,13 +230,14 @@ def share(pairs: int, pods: int, index: int) -> tuple[int, int]:
 def trial_plan(
     context: BrokerContext, endpoints: Sequence[Endpoint], instance: ClientInstance, targets: Sequence[Target]
 ) -> BrokerPlan:
-    """Returns the plan of one part, which is the same for both engines."""
+    """Returns the plan of one part."""
     spec, case, endpoint = context.spec, targets[0].case, endpoints[0]
     first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, instance.part.index % spec.clients.pods)
     return BrokerPlan(
         **series_fields(instance, spec.warmup_trials),
         **meeting_fields(instance, len(parts(spec, case))),
         kind="Broker",
+        **({} if spec.clients.engine is EngineType.NATIVE else {"engine": spec.clients.engine.lower()}),
         targets=tuple(_target(context, each, target) for each, target in zip(endpoints, targets, strict=True)),
         tls=Tls(case.levels["tls"]),
         server_name=endpoint.server_name or "",
