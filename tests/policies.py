@@ -27,6 +27,7 @@ STRICT: Json = {
     "allowedNames": ["broker.example.com", "*.internal.example.com", "*.test"],
 }
 LAX: Json = {
+    "links": True,
     "access": ["HostNetwork", "ClusterIP", "PodIP"],
     "nodeClassNames": {"other": ["user"]},
     "hostPaths": ["/etc"],
@@ -195,6 +196,17 @@ ROWS = [
         Row("strict", NetworkBenchmark, _outside(to), f"the external address {to} is not allowed: it is a loopback")
         for to in ("10.9.0.1:5201", "a.internal.example.com:5201")
     ),
+    # Links
+    *(
+        Row(
+            "default",
+            model,
+            {"spec.links": [{"name": "lte"}]},
+            "links: lte is not allowed, because it needs a container",
+        )
+        for model in (FileTransferBenchmark, BrokerBenchmark, NetworkBenchmark)
+    ),
+    Row("lax", FileTransferBenchmark, {"spec.links": [{"name": "lte", "up": {"delayMicroseconds": 9}}]}),
     # Secrets
     Row("default", BrokerBenchmark, _broker("broker.example.com:8883", tls="TLSv1.3", secret="account")),
     Row("lax", BrokerBenchmark, _broker("broker.example.com:1883", secret="account")),

@@ -7,6 +7,7 @@ from typing import Any
 from tierbench.api.model import Resource
 from tierbench.api.node_class import NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
+from tierbench.api.result import BenchmarkResult
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kinds.network.spec import NetworkBenchmark
@@ -100,6 +101,7 @@ WRONG_PATHS = (
     ),
 )
 PAYLOAD_SIZES = "spec.payload.sizes"
+LINKS, TRACE = "spec.links", {"configMapRef": {"name": "drive"}}
 MESSAGES, NO_CONFIG_MAP = "spec.payload.messages", "is not the name of a ConfigMap"
 OWN_SIZES = "messages have sizes and contents of their own"
 ONE_BROKER = "set exactly one of mosquitto, kafka and external for each broker"
@@ -133,6 +135,10 @@ WRONG_AMOUNTS = (
 def external(**fields: Any) -> list[dict[str, Any]]:
     """Returns an external broker, with a valid address unless `fields` say otherwise."""
     return [{"name": "site", "external": {"address": "broker.example.com:1883", **fields}}]
+
+
+def link(**fields: Any) -> dict[str, Any]:
+    return {"name": "lte", **fields}
 
 
 def own_messages(*names: str, config_map: str = "sensor-messages") -> list[dict[str, Any]]:
@@ -218,6 +224,14 @@ def strimzi_rows() -> Iterator[Row]:
         yield Row(BROKERS, "spec.brokers", brokers, place, message)
 
 
+UNSTEADY = {"jitterMicroseconds": 9}
+WRONG_LINKS = (
+    *(({"name": name}, "name", "must be lower-case letters, digits and hyphens, and") for name in ("5g", "LTE", "a-")),
+    (link(up=UNSTEADY), "up", "jitterMicroseconds is more than delayMicroseconds"),
+    (link(down=UNSTEADY), "down", "jitterMicroseconds is more than delayMicroseconds"),
+    (link(trace={"configMapRef": {"name": "Drive"}}), "trace.configMapRef.name", NO_CONFIG_MAP),
+)
+
 ROWS = (
     Row(FILES, "metadata.name", "n" * 41, "", "metadata.name is longer than 40 characters: choose a shorter one"),
     Row(FILES, "metadata.name", "files.small", "", "metadata.name has a dot: write a hyphen instead"),
@@ -227,6 +241,16 @@ ROWS = (
     *(Row(FILES, SIZES, [wrong], "spec.fileSizes[]", NO_SIZE) for wrong in WRONG_SIZES),
     Row(FILES, SIZES, ["17Ti"], "spec.fileSizes[]", NO_SIZE),
     Row(FILES, SIZES, [2**44 + 1], "spec.fileSizes[]", NO_SIZE),
+    *(
+        Row(model, LINKS, [value], f"{LINKS}[].{place}", message)
+        for model in (FILES, BROKERS, NETWORKS)
+        for value, place, message in WRONG_LINKS
+    ),
+    *(Row(BenchmarkResult, "spec.link", value, f"spec.link.{place}", message) for value, place, message in WRONG_LINKS),
+    *(
+        Row(model, LINKS, [link(trace=TRACE, down={"kilobitsPerSecond": 900})], LINKS, "a link has a trace or kilobits")
+        for model in (FILES, BROKERS, NETWORKS)
+    ),
     Row(FILES, "spec.retry", {"maxWaitMilliseconds": 999}, "spec.retry", "maxWaitMilliseconds is less"),
     *policy_rows(FILES),
     *policy_rows(BROKERS),

@@ -44,6 +44,7 @@ OTHER_VALUES: dict[str, Any] = {
     "protocols": ["UDP"],
     "directions": ["Bidirectional"],
     "streams": [2],
+    "links": [{"name": "lte"}],
     "durationSeconds": 5,
     "ping": {"count": 3},
     "trim": {"lowest": 1},

@@ -8,14 +8,17 @@ from tests.api.invalid import (
     BETWEEN_SIZES,
     BROKERS,
     FILES,
+    LINKS,
     NETWORKS,
     OUTSIDE,
     PAYLOAD_SIZES,
     REFINE,
     SIZES,
+    TRACE,
     claim,
     external,
     kafka,
+    link,
     strimzi,
 )
 from tests.api.objects import changed, create, smallest
@@ -52,6 +55,15 @@ def test_external_server_serves_one_client_at_a_time(server: ApiServer, name: st
         RefusedError, match=r"an external server serves one client at a time: remove Simultaneous from clients\.modes"
     ):
         create(server, NETWORKS, changed(body, "spec.clients.modes", ["Alone", "Simultaneous"]))
+
+
+@pytest.mark.parametrize("model", [FILES, BROKERS, NETWORKS])
+def test_links_are_in_the_network_of_pods(server: ApiServer, name: str, model: type[Resource]) -> None:
+    links = [link(up={"delayMicroseconds": 9}), link(name="recorded", trace=TRACE, down={"delayMicroseconds": 9})]
+    body = changed(changed(smallest(model, name), "spec.access", "NodePort"), LINKS, links)
+    create(server, model, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="links are in the network of pods, and access: HostNetwork measures"):
+        create(server, model, changed(body, "spec.access", "HostNetwork"))
 
 
 def test_external_broker_has_one_level_of_tls(server: ApiServer, name: str) -> None:

@@ -5,6 +5,7 @@ import pytest
 from tests.api.invalid import (
     BROKERS,
     FILES,
+    LINKS,
     MESSAGES,
     NETWORKS,
     OUTSIDE,
@@ -12,6 +13,7 @@ from tests.api.invalid import (
     SIZES,
     external,
     kafka,
+    link,
     own_messages,
 )
 from tests.api.objects import changed, create, smallest
@@ -43,6 +45,14 @@ def test_each_image_of_a_server_multiplies_the_cases(server: ApiServer, name: st
     create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
     with pytest.raises(RefusedError, match="the matrix has 1152 cases, at most 1000 are allowed"):
         create(server, BROKERS, changed(body, "spec.delivery", ["AtMostOnce", "AtLeastOnce", "ExactlyOnce"]))
+
+
+def test_each_link_multiplies_the_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
+    body = changed(body, "spec.servers.nodesPerClass", 16)
+    create(server, NETWORKS, changed(body, LINKS, [link(name=each) for each in "abc"]))
+    with pytest.raises(RefusedError, match="the matrix has 1024 cases, at most 1000 are allowed"):
+        create(server, NETWORKS, changed(body, LINKS, [link(name=each) for each in "abcd"]))
 
 
 def test_brokers_have_at_most_1000_cases(server: ApiServer, name: str) -> None:

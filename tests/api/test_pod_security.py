@@ -55,6 +55,14 @@ def test_every_pod_is_admitted(
         server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
 
 
+def test_a_client_with_a_link_is_rejected(server: ApiServer, pods: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = benchmark(storage={"emptyDir": {}}, links=[{"name": "late", "up": {"delayMicroseconds": 9}}])
+    *_, template = templates(World(benchmark=asked, policy=Policy(links=True)), monkeypatch)
+    with pytest.raises(RefusedError, match="violates PodSecurity") as refused:
+        server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
+    assert 'container "link" must not include "NET_ADMIN", "NET_RAW", "SYS_NICE"' in str(refused.value)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_a_pod_with_host_access_is_rejected(
     server: ApiServer, pods: str, name: str, monkeypatch: pytest.MonkeyPatch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.api.invalid import ROWS, Row
+from tests.api.invalid import BROKERS, FILES, NETWORKS, ROWS, Row
 from tests.api.objects import changed, create, schema_path, smallest
 from tests.api.server import ApiServer, RefusedError
 from tierbench.api.record import BenchmarkRecord
@@ -31,6 +31,7 @@ RULES_WITH_OWN_TESTS = {
     (FileTransferBenchmark, "spec", "preflight would measure between more than 64 pairs"),
     (BrokerBenchmark, "spec", "preflight would measure between more than 64 pairs"),
     (NetworkBenchmark, "spec", "the matrix has more than 1000 cases"),
+    *((model, "spec", "links are in the network of pods") for model in (FILES, BROKERS, NETWORKS)),
     (NetworkBenchmark, "spec", "tcp.congestionControl is only for TCP"),
     (NetworkBenchmark, "spec", "an external server serves one client at a time"),
     (BenchmarkResult, "", "a result that is Complete or Failed cannot be changed"),

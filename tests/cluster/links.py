@@ -8,7 +8,7 @@ from functools import cache
 from tests.cluster import binaries
 from tests.cluster.errors import ClusterError
 from tests.cluster.namespaces import Namespaces
-from tests.cluster.network import QUEUE_SECONDS, Port
+from tests.cluster.network import Port
 from tests.cluster.processes import run, wait
 from tests.cluster.profiles import Link
 
@@ -23,7 +23,7 @@ def kernel_emulates() -> bool:
 
 def is_pumped(link: Link | None) -> bool:
     """Whether a link of a namespace needs the pump."""
-    return link is not None and link.emulated and not kernel_emulates()
+    return link is not None and link.emulated and (link.recorded or not kernel_emulates())
 
 
 def start(node: Namespaces, port: Port, link: Link) -> None:
@@ -44,11 +44,14 @@ def runs(port: Port) -> bool:
     return port.switch.daemon(_daemon(port)) is not None
 
 
-def path(link: Link) -> dict[str, float]:
+def path(link: Link) -> dict[str, float | str]:
     """Returns what the pump does with packets in one direction."""
     late = {"delayNanoseconds": round(link.seconds * 1e9), "jitterNanoseconds": round(link.jitter_seconds * 1e9)}
-    rate = {"bitsPerSecond": int(link.bits_per_second), "queueBytes": int(link.bits_per_second * QUEUE_SECONDS / 8)}
-    return {**late, "loss": link.share, **(rate if link.rate else {})}
+    given: dict[str, float | str] = {**late, "loss": link.share}
+    if link.rate is None and link.trace is None:
+        return given
+    rate = {"trace": link.trace} if link.trace else {"bitsPerSecond": int(link.bits_per_second)}
+    return {**given, **rate, "queueNanoseconds": round(link.queue_seconds * 1e9)}
 
 
 def _daemon(port: Port) -> str:

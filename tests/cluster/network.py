@@ -14,9 +14,6 @@ from tests.cluster.profiles import Link
 if TYPE_CHECKING:
     from tests.cluster.hardware import Hardware
 
-QUEUE_SECONDS = 0.05
-"""How long a packet may wait for those before it on a link with a rate."""
-
 _SWITCH = "switch"
 
 
@@ -100,9 +97,9 @@ def shape(node: "Hardware", link: Link | None) -> None:
 def discipline(link: Link) -> list[str]:
     """Returns tc's discipline: a token bucket, or netem for delay and loss."""
     if link.rate and link.delay is None and link.loss is None:
-        return ["tbf", "rate", link.rate, "burst", "256kb", "latency", f"{QUEUE_SECONDS * 1000:.0f}ms"]
+        return ["tbf", "rate", link.rate, "burst", "256kb", "latency", link.queue]
     # the packets in flight, and a queue as in the token bucket
-    packets = math.ceil(link.bits_per_second * (link.seconds + QUEUE_SECONDS) / (8 * 1514))
+    packets = math.ceil(link.bits_per_second * (link.seconds + link.queue_seconds) / (8 * 1514))
     words = ["netem", "limit", str(packets)]
     words += ["delay", link.delay, *([link.jitter] if link.jitter else [])] if link.delay else []
     words += ["loss", link.loss] if link.loss else []

@@ -38,13 +38,16 @@ class Stall:
 class Link:
     """A node's link in tc's notation: 100mbit, 20ms, 0.1%. None means no limit, delay or loss.
 
-    `down` is the direction to the node, if it differs.
+    `queue` is how long packets wait at most for those before them. `trace` is a file with a recorded rate. `down` is
+    the direction to the node, if it differs.
     """
 
     rate: str | None = None
     delay: str | None = None
     jitter: str | None = None
     loss: str | None = None
+    queue: str = "50ms"
+    trace: str | None = None
     down: "Link | None" = None
 
     @property
@@ -55,7 +58,17 @@ class Link:
     @property
     def emulated(self) -> bool:
         """Whether packets are late or lost in one of the directions."""
-        return any(one.delay is not None or one.loss is not None for one in self.directions)
+        return self.recorded or any(one.delay is not None or one.loss is not None for one in self.directions)
+
+    @property
+    def recorded(self) -> bool:
+        """Whether the rate of one of the directions is recorded, which only the pump can follow."""
+        return any(one.trace is not None for one in self.directions)
+
+    @property
+    def queue_seconds(self) -> float:
+        """The queue in seconds."""
+        return _in_seconds(self.queue)
 
     @property
     def bits_per_second(self) -> float:
@@ -132,7 +145,14 @@ def parse(text: str, source: str) -> list[Node]:
     for index, node in enumerate(nodes):
         if any(other.name == node.name for other in nodes[:index]):
             raise ClusterError(f"{source}: two nodes are named '{node.name}'; give each its own name")
-    return nodes
+    folder = Path(source).absolute().parent
+    return [replace(node, link=_located(node.link, folder)) if node.link else node for node in nodes]
+
+
+def _located(link: Link, folder: Path) -> Link:
+    """Returns the link with the full names of its traces, which are in the folder."""
+    trace = str(folder / link.trace) if link.trace else None
+    return replace(link, trace=trace, down=_located(link.down, folder) if link.down else None)
 
 
 def quantity(value: object, where: str) -> int:
@@ -181,6 +201,8 @@ def _check_machine(node: Node, where: str) -> None:
         raise ClusterError(f'{where}: a vm has memory of its own: write how much, such as memory = "2Gi"')
     if node.cpus and node.cpus != int(node.cpus):
         raise ClusterError(f"{where}: cpus = {node.cpus}: a vm has whole processors")
+    if node.link and node.link.recorded:
+        raise ClusterError(f"{where}: link.trace: netem knows no traces; leave it out, or leave out machine")
     if node.stall:
         raise ClusterError(f"{where}: stall: the disk of a vm cannot stall; leave it out, or leave out machine")
 
@@ -237,13 +259,18 @@ def _link(value: object, where: str) -> Link | None:
 
 
 def _direction(table: object, where: str) -> Link:
-    parts = {"rate": _rate, "delay": _delay, "jitter": _delay, "loss": _loss}
+    parts = {"rate": _rate, "delay": _delay, "jitter": _delay, "loss": _loss, "queue": _delay, "trace": _file}
     if not isinstance(table, dict) or not table or set(table) - set(parts):
         raise ClusterError(f'{where}: write some of {", ".join(parts)}, such as {{ rate = "100mbit", delay = "20ms" }}')
     if "jitter" in table and "delay" not in table:
         raise ClusterError(f'{where}.jitter: write the delay too, such as delay = "20ms"')
     found = {name: parts[name](text, f"{where}.{name}") for name, text in table.items()}
-    link = Link(found.get("rate"), found.get("delay"), found.get("jitter"), found.get("loss"))
+    queue, trace = found.get("queue", Link.queue), found.get("trace")
+    link = Link(found.get("rate"), found.get("delay"), found.get("jitter"), found.get("loss"), queue, trace)
+    if "rate" in found and "trace" in found:
+        raise ClusterError(f"{where}: a trace is a rate: leave out rate or trace")
+    if "queue" in found and not {"rate", "trace"} & set(found):
+        raise ClusterError(f"{where}.queue: packets wait for a rate: write one, or leave out queue")
     if link.jitter_seconds > link.seconds:
         raise ClusterError(f'{where}.jitter = "{link.jitter}": write at most the delay, {link.delay}')
     return link
@@ -261,6 +288,12 @@ def _delay(value: object, where: str) -> str:
 
 def _loss(value: object, where: str) -> str:
     return _written(value, _LOSS, f'{where} = {value!r}: write a number below 100 with %, such as "0.1%"')
+
+
+def _file(value: object, where: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise ClusterError(f'{where} = {value!r}: write the name of a file next to this one, such as "drive.csv"')
+    return value
 
 
 def _written(value: object, form: re.Pattern[str], otherwise: str) -> str:

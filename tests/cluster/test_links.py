@@ -174,6 +174,13 @@ def test_without_its_pump_nothing_passes_until_it_starts_again(plug: Plug) -> No
     assert cable.ping(3, 0.01)
 
 
+@pytest.mark.measures
+def test_a_recorded_rate_is_followed(plug: Plug, tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("0,5\n60,5\n")
+    cable = plug(Link(trace=str(tmp_path / "trace.csv"), down=Link()))
+    assert cable.flood(5) == pytest.approx(5, rel=0.1)
+
+
 @pytest.mark.parametrize("plug", [PodCable], indirect=True)
 def test_programs_of_a_pod_see_no_difference(plug: Plug, tmp_path: Path) -> None:
     cable = plug(Link(rate="80mbit", delay="1ms", down=Link(delay="1ms")))

@@ -17,7 +17,7 @@ from tests.contract.test_client import run, valid
 from tests.ports import free_ports
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.record import RecordStatus
-from tierbench.api.trial_plan import AgentAccess, CacheState
+from tierbench.api.trial_plan import AgentAccess, CacheState, PlannedLink
 from tierbench.controller.credentials import fill
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import parse_output
@@ -66,6 +66,21 @@ def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agen
     assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
     assert status.statistics["serverResidentPartsPerMillion"].mean >= 990_000
     assert {"ServerNotObserved", "CacheNotWarm"}.isdisjoint(note.reason for note in status.invalid)
+
+
+def test_the_client_measures_its_link_before_the_first_trial(
+    client: Path, tmp_path: Path, url: str, agent: AgentAccess
+) -> None:
+    link = PlannedLink(name="lte", up_kilobits_per_second=20_000, down_kilobits_per_second=20_000)
+    code, log, message = run(client, tmp_path, f"{url}/file.bin", agent=agent, link=link, trials=(1, 2))
+    assert code == 0, message
+    trials = parse_output(log).trials
+    (sample,) = {trial.client.link for trial in trials}
+    assert sample is not None
+    assert None not in sample.model_dump().values()
+    assert (sample.upload_bits_per_second or 0) > 20_000_000  # loopback has no link
+    without = run(client, tmp_path, f"{url}/file.bin", agent=agent)[1]
+    assert all(trial.client.link is None for trial in parse_output(without).trials)
 
 
 @pytest.mark.parametrize(("key", "reason"), [("token", "TokenRefused"), ("pin", "AgentKeyUnknown")])

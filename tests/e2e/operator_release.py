@@ -16,6 +16,7 @@ CHART = Path(__file__).parents[2] / "charts" / "tierbench"
 PERMITTED = (
     "policy.access={ClusterIP,PodIP,NodePort,HostNetwork}",
     "policy.plainSecrets=true",
+    "policy.links=true",
     "metrics.authorization=false",
 )
 """Values that permit what tests need and the chart refuses by default."""

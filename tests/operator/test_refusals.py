@@ -26,6 +26,7 @@ WAITING = {
     "unknown class": on("user", "no-such-class"),
     "unknown storage class": on("cloud", storage={"volumeClaimTemplate": {"storageClassName": "no-such-class"}}),
     "forbidden storage": on("jetson-nano", storage=HOST_PATH),
+    "forbidden link": on("user", links=[{"name": "late", "up": {"delayMicroseconds": 9000}}]),
     "no room for the client": on("cloud", repetitions=1),
     "no limits": on("jetson-nano", repetitions=1),
 }
@@ -36,7 +37,7 @@ WAITING = {
 def waiting(site: Site) -> Iterator[Mapping[str, Running]]:
     """Benchmarks that wait at the same time."""
     with ExitStack() as stack:
-        security = {name: "baseline" if name == "forbidden storage" else "privileged" for name in WAITING}
+        security = {name: "baseline" if name.startswith("forbidden") else "privileged" for name in WAITING}
         spaces = {name: site.namespace(name.replace(" ", "_"), security[name]) for name in WAITING}
         found = {name: Running(stack.enter_context(space)) for name, space in spaces.items()}
         resource_quota(found["no room for the client"].kubectl, pods="1")
@@ -80,6 +81,14 @@ def test_a_namespace_that_forbids_the_requested_storage(waiting: Mapping[str, Ru
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message
     assert "hostPath" in message
+
+
+def test_a_namespace_that_forbids_links(waiting: Mapping[str, Running]) -> None:
+    reason, message = only_failure(waiting["forbidden link"])
+    assert reason == "RefusedByApiServer"
+    assert 'violates PodSecurity "baseline' in message
+    assert 'container "link"' in message
+    assert "Links need the Pod Security level privileged." in message
 
 
 def test_a_quota_that_leaves_no_room_for_the_client(waiting: Mapping[str, Running]) -> None:

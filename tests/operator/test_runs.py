@@ -35,6 +35,19 @@ def test_further_runs_are_numbered_scheduled_and_checked_against_constraints(sit
     running.wait_for_description("ConstraintsMet", "ConstraintsBroken")
 
 
+def test_cases_are_measured_with_and_without_a_link(kubectl: Kubectl) -> None:
+    late = {"delayMicroseconds": 5000}
+    kubectl.apply(file_transfer(links=[{"name": "direct"}, {"name": "late", "up": late}]))
+    running = Running(kubectl)
+    running.wait_for_phase("Complete")
+    assert_every_trial_once(running)
+    assert_nothing_left(running)
+    links = {result["spec"]["levels"]["link"]: result["spec"].get("link") for result in running.results}
+    assert links.keys() == {"direct", "late"}
+    assert links["direct"] is None
+    assert links["late"]["up"]["delayMicroseconds"] == 5000
+
+
 @pytest.mark.timing
 def test_suspended_run_resumes_with_its_missing_trials(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)

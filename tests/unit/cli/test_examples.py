@@ -97,7 +97,14 @@ def test_kubectl_reads_only_objects_in_the_folder_of_an_example() -> None:
     for name in FOLDERS:
         folder = EXAMPLES / name
         found = {path.name for path in folder.iterdir() if path.is_file()}
-        assert found <= {"README.md", "advice.yaml", "benchmark.yaml", "messages.yaml", "node-classes.yaml"}, name
+        assert found <= {
+            "README.md",
+            "advice.yaml",
+            "benchmark.yaml",
+            "messages.yaml",
+            "node-classes.yaml",
+            "trace.yaml",
+        }, name
 
 
 def test_the_recorded_run_is_of_the_nodes_that_its_example_has() -> None:

@@ -66,6 +66,14 @@ def test_link_may_differ_in_the_other_direction() -> None:
     assert [one.rate for one in Link("5mbit").directions] == ["5mbit", "5mbit"]
 
 
+def test_trace_of_a_link_is_next_to_the_file() -> None:
+    text = '[[node]]\nname = "a"\nlink = { trace = "up.csv", queue = "200ms", down = { trace = "down.csv" } }'
+    link = profiles.parse(text, "/examples/nodes.toml")[0].link
+    assert link == Link(trace="/examples/up.csv", queue="200ms", down=Link(trace="/examples/down.csv"))
+    assert link.recorded
+    assert link.emulated
+
+
 def test_omitted_key_means_no_limit() -> None:
     assert profiles.parse('[[node]]\nname = "a"', "f") == [Node(name="a")]
 
@@ -100,11 +108,21 @@ def test_omitted_key_means_no_limit() -> None:
         ('[[node]]\nname = "a"\nlink = { loss = "100%" }', "link.loss = '100%': write a number below 100 with %"),
         (
             '[[node]]\nname = "a"\nlink = { delay = "1ms", down = { latency = "2ms" } }',
-            "link.down: write some of rate, delay, jitter, loss, such as",
+            "link.down: write some of rate, delay, jitter, loss, queue, trace, such as",
         ),
         ('[[node]]\nname = "a"\nlink = { rate = "1mbit", down = "2mbit" }', "link.down: write some of rate"),
-        ('[[node]]\nname = "a"\nlink = { latency = "2ms" }', "link: write some of rate, delay, jitter, loss, such as"),
-        ('[[node]]\nname = "a"\nlink = {}', "link: write some of rate, delay, jitter, loss, such as"),
+        (
+            '[[node]]\nname = "a"\nlink = { latency = "2ms" }',
+            "link: write some of rate, delay, jitter, loss, queue, t",
+        ),
+        ('[[node]]\nname = "a"\nlink = {}', "link: write some of rate, delay, jitter, loss, queue, trace, such as"),
+        ('[[node]]\nname = "a"\nlink = { delay = "2ms", queue = "9ms" }', "link.queue: packets wait for a rate"),
+        ('[[node]]\nname = "a"\nlink = { rate = "1mbit", trace = "a" }', "link: a trace is a rate: leave out"),
+        ('[[node]]\nname = "a"\nlink = { trace = 3 }', "link.trace = 3: write the name of a file next"),
+        (
+            '[[node]]\nname = "a"\nmachine = "vm"\nmemory = "1Gi"\nlink = { trace = "a" }',
+            "link.trace: netem knows no traces",
+        ),
         ('[[node]]\nname = "a"\nmachine = "docker"', "machine = 'docker': known are namespaces, vm"),
         ('[[node]]\nname = "a"\nmachine = "vm"\narch = "mips"', "arch = 'mips': known are amd64, arm64"),
         ('[[node]]\nname = "a"\nmachine = "vm"', 'a vm has memory of its own: write how much, such as memory = "2Gi"'),

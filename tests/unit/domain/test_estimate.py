@@ -39,6 +39,14 @@ def test_more_work_takes_longer_and_a_faster_network_less() -> None:
     assert files(rate=1e9).seconds < base
 
 
+def test_files_take_longer_over_a_slow_link() -> None:
+    link = {"name": "slow", "up": {"delayMicroseconds": 9}, "down": {"kilobitsPerSecond": 10_000}}
+    direct = files(links=[{"name": "direct"}])
+    assert direct.seconds == files().seconds
+    assert files(links=[link]).seconds == pytest.approx(files(rate=10e6).seconds)
+    assert files(links=[link], rate=1e6).seconds == files(rate=1e6).seconds
+
+
 def test_servers_of_different_images_take_turns() -> None:
     """They share a node, so that each is set up once per pass."""
     found = files(servers={**SERVERS, "images": ["default", "other"]}, warmupTrials=0)

@@ -130,11 +130,12 @@ def test_the_api_server_is_refused_by_its_address_or_its_name() -> None:
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.rglob("*.yaml")), ids=lambda path: f"{path.parent.name}/{path.name}")
-def test_examples_run_by_default(path: Path) -> None:
+def test_examples_run_by_default_and_with_links_if_they_are_allowed(path: Path) -> None:
     for body in yaml.safe_load_all(path.read_text()):
         if body["kind"] in BENCHMARKS:
             spec = BENCHMARKS[body["kind"]].model_validate(body).spec
-            assert not list(Policy().refusals("default", spec.policy_subject))
+            policy = Policy(links=path.parent.name == "over-links")
+            assert not list(policy.refusals("default", spec.policy_subject))
 
 
 def test_a_denied_benchmark_waits_then_every_case_fails_with_the_reason() -> None:

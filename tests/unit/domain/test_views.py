@@ -16,6 +16,23 @@ def pod(role: str, **container: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {}, "status": {"phase": "Running", "containerStatuses": statuses}}
 
 
+def test_why_there_is_no_link_is_known_at_its_first_attempt() -> None:
+    """The client waits for the link, and the kubelet would try again forever."""
+    body = pod("client", name="client", state={"waiting": {"reason": "PodInitializing"}})
+    ended = {"exitCode": 1, "message": '{"reason": "LinkNotPossible", "message": "give it NET_ADMIN"}'}
+    body["status"]["initContainerStatuses"] = [{"name": "link", "state": {"terminated": ended}}]
+    problem = pod_view(body).problem
+    assert problem is not None
+    assert (problem.reason, problem.message, problem.transient) == ("LinkNotPossible", "give it NET_ADMIN", False)
+
+
+def test_a_link_that_was_killed_comes_back() -> None:
+    body = pod("client", name="client")
+    killed = {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "state": {"running": {}}}
+    body["status"]["initContainerStatuses"] = [{"name": "link", "restartCount": 1, **killed}]
+    assert pod_view(body).problem is None
+
+
 KILLED = {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}}
 ENDED = {
     "state": {

@@ -13,7 +13,7 @@ from tierbench.metrics.results import render, samples
 def metrics_text() -> str:
     """What /metrics says of results of each kind and of the operator."""
     raw = raw_result()
-    raw["spec"]["levels"]["image"] = "2.0"
+    raw["spec"]["levels"] |= {"image": "2.0", "link": "lte"}
     raw["status"]["counts"]["retryCauses"] = {"Stalled": 1}
     statistics = raw["status"]["statistics"]
     rest = (

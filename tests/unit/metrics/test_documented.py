@@ -22,6 +22,7 @@ TLS = ["None", "TLSv1.3"]
 VERSIONS = {"images": ["default", "2.0"]}
 WITH_IMAGES = {"nodeClassNames": ["cloud"], **VERSIONS}
 BROKERS = [{"name": "mosquitto", "mosquitto": VERSIONS}, {"name": "kafka", "kafka": VERSIONS}]
+LINKS = [{"name": "lte"}]
 KAFKA = {"codecs": ["Lz4"], "partitions": [1], "lingerMilliseconds": [5], "batchSizes": ["1Mi"]}
 BROKER: dict[str, Any] = {
     "brokers": BROKERS,
@@ -31,11 +32,12 @@ BROKER: dict[str, Any] = {
     "compression": ["None"],
     "pairs": [1],
     "kafkaClients": KAFKA,
+    "links": LINKS,
 }
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
 EVERYTHING: dict[str, list[Benchmark]] = {
     "FileTransferBenchmark": [
-        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS, servers=WITH_IMAGES),
+        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS, servers=WITH_IMAGES, links=LINKS),
     ],
     "BrokerBenchmark": [
         broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),
@@ -48,6 +50,7 @@ EVERYTHING: dict[str, list[Benchmark]] = {
             streams=[1],
             tcp={"congestionControl": ["cubic"]},
             ping={"underLoad": True},
+            links=LINKS,
             clients={"nodeClassNames": ["user"], "modes": ["Alone"]},
         ),
     ],

@@ -107,7 +107,11 @@ func (a *Agent) Handler() http.Handler {
 	mux.HandleFunc("POST /v1/end", a.authorized(a.end))
 	mux.HandleFunc("POST /v1/barrier", a.authorized(a.meet))
 	mux.HandleFunc("POST /v1/open", a.authorized(a.open))
-	return http.MaxBytesHandler(mux, mostBytes)
+	mux.HandleFunc("POST /v1/give", a.authorized(a.give))
+	all := http.NewServeMux()
+	all.Handle("/", http.MaxBytesHandler(mux, mostBytes))
+	all.HandleFunc("POST /v1/take", a.authorized(a.take))
+	return all
 }
 
 func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {

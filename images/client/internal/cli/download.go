@@ -22,7 +22,7 @@ func plannedDownload(given *plan.DownloadPlan) (*measurement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("targets[%d]: %w", index, err)
 		}
-		cases[index] = contract.Case{Target: made, Number: target.Case, Deadline: seconds(target.DeadlineSeconds)}
+		cases[index] = contract.Case{Target: made, Number: target.Case, Deadline: seconds(target.DeadlineSeconds), Check: linkCheck(given.Link, target.Agent)}
 	}
 	series, err := newSeries(cases, given.WarmupTrials, given.Schedule)
 	if err != nil {

@@ -29,7 +29,7 @@ func plannedNetwork(given *plan.NetworkPlan) (*measurement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("targets[%d]: %w", index, err)
 		}
-		cases[index] = contract.Case{Target: made, Number: target.Case, Deadline: seconds(target.DeadlineSeconds)}
+		cases[index] = contract.Case{Target: made, Number: target.Case, Deadline: seconds(target.DeadlineSeconds), Check: linkCheck(given.Link, target.Agent)}
 	}
 	series, err := newSeries(cases, given.WarmupTrials, given.Schedule)
 	if err != nil {

@@ -104,6 +104,14 @@ type ClientSample struct {
 	CPULimitMillicores int64     `json:"cpuLimitMillicores,omitempty"`
 	Tuning             string    `json:"tuning,omitempty"`
 	Computer           *Computer `json:"computer,omitempty"`
+	Link               *Link     `json:"link,omitempty"`
+}
+
+// Link is what a client measured of its imitated link before the first trial. A value is nil if it was not measured.
+type Link struct {
+	RoundTripNanoseconds  *int64 `json:"roundTripNanoseconds,omitempty"`
+	UploadBitsPerSecond   *int64 `json:"uploadBitsPerSecond,omitempty"`
+	DownloadBitsPerSecond *int64 `json:"downloadBitsPerSecond,omitempty"`
 }
 
 // Computer is the state of a computer during a trial. A value is nil or empty if the kernel does not report it.

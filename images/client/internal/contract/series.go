@@ -26,8 +26,9 @@ type Closer interface {
 type Case struct {
 	Target
 
-	Number   int           // of the case; 0 for none
-	Deadline time.Duration // for all of its trials together; 0 for none
+	Number   int                         // of the case; 0 for none
+	Deadline time.Duration               // for all of its trials together; 0 for none
+	Check    func(context.Context) *Link // measures the link before the first trial; nil: there is none
 }
 
 // Turn is a trial of a case.
@@ -47,6 +48,12 @@ type Series struct {
 // case.
 func (s *Series) Run(ctx context.Context, report Report) error {
 	defer s.close(ctx)
+	links := make([]*Link, len(s.Cases))
+	for index, one := range s.Cases {
+		if one.Check != nil {
+			links[index] = one.Check(ctx)
+		}
+	}
 	for _, one := range s.Cases {
 		if err := one.Prepare(ctx); err != nil {
 			return one.withCase(err)
@@ -55,12 +62,25 @@ func (s *Series) Run(ctx context.Context, report Report) error {
 	spent := make([]time.Duration, len(s.Cases))
 	for _, turn := range s.Turns {
 		one, started := s.Cases[turn.Case], time.Now()
-		if err := one.runTrial(ctx, report.Of(one.Number), turn, spent[turn.Case]); err != nil {
+		if err := one.runTrial(ctx, linked{report.Of(one.Number), links[turn.Case]}, turn, spent[turn.Case]); err != nil {
 			return one.withCase(err)
 		}
 		spent[turn.Case] += time.Since(started)
 	}
 	return nil
+}
+
+// linked adds to each trial what is known of the link.
+type linked struct {
+	Reporter
+
+	link *Link
+}
+
+// Ended reports a trial.
+func (l linked) Ended(trial Trial) error {
+	trial.Client.Link = l.link
+	return l.Reporter.Ended(trial)
 }
 
 func (s *Series) close(ctx context.Context) {

@@ -11,8 +11,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// Inside is the interface that has the addresses once there is a link.
+const Inside = "link0"
+
 const (
-	inside     = "link0"  // has the addresses from now on
 	middle     = "link0p" // its other end
 	noneByRule = 1        // IN6_ADDR_GEN_MODE_NONE: no address of its own
 )
@@ -25,7 +27,7 @@ func Insert(name string) (near string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("interface %s: %w", name, err)
 	}
-	if _, err := netlink.LinkByName(inside); err == nil {
+	if _, err := netlink.LinkByName(Inside); err == nil {
 		return middle, nil
 	}
 	if err := move(outside); err != nil {
@@ -95,7 +97,7 @@ func belongingsOf(owner netlink.Link) (found belongings, err error) {
 // addPair creates the new interface, up and with the old Ethernet address, and its other end, which ignores all packets.
 func addPair(mtu int, station net.HardwareAddr) (netlink.Link, error) {
 	attributes := netlink.NewLinkAttrs()
-	attributes.Name, attributes.MTU, attributes.HardwareAddr = inside, mtu, station
+	attributes.Name, attributes.MTU, attributes.HardwareAddr = Inside, mtu, station
 	pair := &netlink.Veth{LinkAttrs: attributes, PeerName: middle, PeerMTU: uint32(mtu), PeerHardwareAddr: newStation()}
 	if err := netlink.LinkAdd(pair); err != nil {
 		return nil, fmt.Errorf("veth: %w", err)
@@ -104,7 +106,7 @@ func addPair(mtu int, station net.HardwareAddr) (netlink.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	near, err := netlink.LinkByName(inside)
+	near, err := netlink.LinkByName(Inside)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ type BrokerPlan struct {
 	Contract                    int            `json:"contract"`
 	WarmupTrials                int            `json:"warmupTrials"`
 	Schedule                    []PlannedTrial `json:"schedule"`
+	Link                        PlannedLink    `json:"link"`
 	Barrier                     string         `json:"barrier"`
 	Part                        int            `json:"part"`
 	Parts                       int            `json:"parts"`
@@ -62,6 +63,7 @@ type DownloadPlan struct {
 	Contract                int              `json:"contract"`
 	WarmupTrials            int              `json:"warmupTrials"`
 	Schedule                []PlannedTrial   `json:"schedule"`
+	Link                    PlannedLink      `json:"link"`
 	Kind                    string           `json:"kind"`
 	Targets                 []DownloadTarget `json:"targets"`
 	SizeBytes               int64            `json:"sizeBytes"`
@@ -101,6 +103,7 @@ type NetworkPlan struct {
 	Contract                  int             `json:"contract"`
 	WarmupTrials              int             `json:"warmupTrials"`
 	Schedule                  []PlannedTrial  `json:"schedule"`
+	Link                      PlannedLink     `json:"link"`
 	Barrier                   string          `json:"barrier"`
 	Part                      int             `json:"part"`
 	Parts                     int             `json:"parts"`
@@ -125,6 +128,13 @@ type NetworkTarget struct {
 	Agent           AgentAccess `json:"agent"`
 	Server          string      `json:"server"`
 	PingHost        string      `json:"pingHost"`
+}
+
+// PlannedLink: The imitated link of the client, which it measures before the first trial.
+type PlannedLink struct {
+	Name                  string `json:"name"`
+	UpKilobitsPerSecond   int    `json:"upKilobitsPerSecond"`
+	DownKilobitsPerSecond int    `json:"downKilobitsPerSecond"`
 }
 
 // PlannedLoad: The load of a trial: exactly one of the two.

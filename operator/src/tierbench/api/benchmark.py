@@ -6,7 +6,8 @@ from typing import Annotated, ClassVar, Final
 
 from pydantic import Field, field_validator
 
-from tierbench.api.canonical import in_order
+from tierbench.api.canonical import fingerprint, in_order
+from tierbench.api.link import TRACE_CONFIG_MAPS, Links
 from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
 from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, Time, rules
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Resources
@@ -40,7 +41,7 @@ class PolicySubject:
     """The properties of a spec that an administrator can refuse.
 
     `addresses` are those of external servers. `plain_secrets` are Secrets of the user that would be sent to external
-    servers without encryption.
+    servers without encryption. `links` are the names of links.
     """
 
     access: str
@@ -48,6 +49,7 @@ class PolicySubject:
     host_paths: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     plain_secrets: tuple[str, ...] = ()
+    links: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +66,8 @@ class PolicySubjectCel:
     addresses: str = EMPTY_LIST
     plain_secrets: str = EMPTY_LIST
     secrets: str = EMPTY_LIST
-    config_maps: str = EMPTY_LIST
+    config_maps: str = TRACE_CONFIG_MAPS
+    links: str = "object.spec.links.map(l, l.name)"
 
 
 class Colocation(StrEnum):
@@ -313,6 +316,7 @@ class BenchmarkSpec(Model):
     servers: Servers = Field(description="Where the service under test runs.")
     clients: Clients = Field(description="Where the clients run.")
     access: Access
+    links: Links = ()
     colocation: Colocation = Field(
         default=Colocation.FORBIDDEN,
         description="Whether server and client share a node: Forbidden, Allowed (if no other node is ready) or "
@@ -333,7 +337,8 @@ class BenchmarkSpec(Model):
     def policy_subject(self) -> PolicySubject:
         """What an administrator can refuse in this spec."""
         classes = (*self.servers.node_class_names, *self.clients.node_class_names)
-        return PolicySubject(access=self.access.value, node_class_names=classes)
+        links = tuple(link.name for link in self.links)
+        return PolicySubject(access=self.access.value, node_class_names=classes, links=links)
 
     @property
     def active_trim(self) -> Trim | None:
@@ -345,12 +350,13 @@ class BenchmarkSpec(Model):
         """The settings that hold in every case and affect the numbers, by name. Levels of factors are not among
         them."""
         given = {"server": self.servers.resources, "client": self.clients.resources}
-        return {
+        amounts = {
             name: amount
             for side, resources in given.items()
             if resources is not None
             for name, amount in resources.parameters(side).items()
         }
+        return amounts | ({"links": fingerprint(" ".join(map(str, self.links)))} if self.links else {})
 
 
 class ServiceSpec(BenchmarkSpec):

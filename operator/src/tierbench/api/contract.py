@@ -83,6 +83,20 @@ class Computer(Model):
     )
 
 
+class LinkSample(Model):
+    """The imitated link of a client, as it measured it before its first trial. What it could not measure is absent."""
+
+    round_trip_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Median time of connections to the server's agent."
+    )
+    upload_bits_per_second: Count | None = Field(
+        default=None, description="Rate of Ethernet frames of a transfer to the agent."
+    )
+    download_bits_per_second: Count | None = Field(
+        default=None, description="Rate of Ethernet frames of a transfer from the agent."
+    )
+
+
 class ClientSample(Model):
     """The cost of a trial for the client."""
 
@@ -98,6 +112,7 @@ class ClientSample(Model):
         description="The tuning of the engine. It is the same in all cases of a benchmark.",
     )
     computer: Computer | None = Field(default=None, description="State of the client's computer.")
+    link: LinkSample | None = Field(default=None, description="The imitated link of the client, if it has one.")
 
 
 class ServerSample(Model):

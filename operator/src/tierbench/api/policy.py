@@ -44,6 +44,11 @@ UNENCRYPTED: Final = (
     "or ask an administrator to set the chart value policy.plainSecrets to true"
 )
 
+LINK_REFUSED: Final = (
+    "links: %s is not allowed, because it needs a container with capabilities in the pod of each client: remove links, "
+    "or ask an administrator to set the chart value policy.links to true"
+)
+
 
 def _cidr(text: str) -> str:
     return str(ip_network(text))
@@ -135,6 +140,12 @@ class Policy(BaseModel):
         default=False,
         description="Whether the account in a user's Secret can be sent to an external broker without TLS.",
     )
+    links: bool = Field(
+        default=False,
+        description="Whether benchmarks can have links. A client's pod then has a container that runs as root with the "
+        "capabilities NET_ADMIN, NET_RAW and SYS_NICE in the pod's own network. Namespaces with these benchmarks need "
+        "the Pod Security level privileged.",
+    )
 
     def refusals(self, namespace: str, policy_subject: PolicySubject) -> Iterator[str]:
         """Yields why a spec in a namespace is refused, and what to do. Yields nothing if it may run."""
@@ -158,6 +169,8 @@ class Policy(BaseModel):
                 yield ADDRESS_UNLISTED % (address, ", ".join(allowed))
         for name in () if self.plain_secrets else policy_subject.plain_secrets:
             yield UNENCRYPTED % name
+        for name in () if self.links else policy_subject.links:
+            yield LINK_REFUSED % name
 
     def permitted_directory(self, path: str) -> tuple[str, str]:
         """Returns the permitted directory that contains `path`, and the rest of the path.

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 from pydantic import Field
 
 from tierbench.api.contract import Engine
+from tierbench.api.link import Link
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.model import Column, Count, Kind, Model, Nanoseconds, OpenModel, Reason, Resource, Rule, Time
 from tierbench.api.record import BenchmarkRecord, BenchmarkReference, RecordSpec, RecordStatus
@@ -93,6 +94,7 @@ class ResultSpec(Model):
         description="The network between the nodes of the server and each client, as the preflight measured it before "
         "the first case.",
     )
+    link: Link | None = Field(default=None, description="The link of the client, as the spec declares it.")
     service: ServiceFacts | None = Field(default=None, description="The setup of the service, if it can be chosen.")
     alternation: Alternation | None = Field(
         default=None, description="The cases whose trials alternated with those of this one."

@@ -53,6 +53,14 @@ class TargetFields(Model):
     agent: AgentAccess | None = Field(default=None, description="The agent of the server.")
 
 
+class PlannedLink(Model):
+    """The imitated link of the client, which it measures before the first trial."""
+
+    name: Word = Field(description="Name of the link.")
+    up_kilobits_per_second: Whole = Field(default=0, description="Its rate from the client. 0: not measured.")
+    down_kilobits_per_second: Whole = Field(default=0, description="Its rate to the client. 0: not measured.")
+
+
 class PlanFields(Model):
     """What every plan has."""
 
@@ -61,6 +69,7 @@ class PlanFields(Model):
     schedule: tuple[PlannedTrial, ...] = Field(
         min_length=1, max_length=MAXIMUM_TRIALS, description="The other trials, in order."
     )
+    link: PlannedLink | None = Field(default=None, description="The imitated link of the client, if it has one.")
 
 
 class MeetingFields(PlanFields):

@@ -7,6 +7,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.kinds.registry import workload_of
+from tierbench.workloads.links import link_rate
 from tierbench.workloads.plan import STANDALONE, ServerPlacement, plan, plan_blocks
 from tierbench.workloads.workload import LINK, Images, Owner
 
@@ -49,9 +50,12 @@ def estimate(benchmark: Benchmark, bits_per_second: float = LINK) -> Estimate:
     passes = 1 if len(groups) == 1 else min(spec.order.passes, spec.repetitions)
     blocks = plan_blocks(cases, list(groups.values()), spec.order, spec.repetitions, passes)
     # Each block has its own client, which repeats the warm-up.
-    loads = [workload.load(case) for block in blocks for case in block.cases for _ in range(spec.warmup_trials)]
-    loads += [workload.load(case) for block in blocks for case in block.cases for _ in block.trials]
+    trials = [case for block in blocks for case in block.cases for _ in range(spec.warmup_trials + len(block.trials))]
+    loads = [workload.load(case) for case in trials]
     moved = [load.bytes_moved for load in loads if load.bytes_moved is not None]
+    seconds = (
+        load.duration(min(bits_per_second, link_rate(spec, case))) for case, load in zip(trials, loads, strict=True)
+    )
     servers = passes * sum(not placement.external for placement in placements)
     preflights = len(workload.preflight()) * len(placements) * len(spec.clients.placements)
     starts = servers * _SECONDS_PER_SERVER + len(blocks) * _SECONDS_PER_CLIENT + preflights * _SECONDS_PER_PREFLIGHT
@@ -63,7 +67,7 @@ def estimate(benchmark: Benchmark, bits_per_second: float = LINK) -> Estimate:
         servers=servers,
         cases=len(cases),
         trials=len(loads),
-        seconds=starts + sum(load.duration(bits_per_second) for load in loads),
+        seconds=starts + sum(seconds),
         bytes_moved=sum(moved) if len(moved) == len(loads) else None,
         bytes_on_disk=max(prepared, default=0),
         bytes_stored=len(cases) * (_BYTES_PER_RESULT + _BYTES_PER_TRIAL * (spec.repetitions + spec.warmup_trials)),

@@ -16,6 +16,7 @@ from tierbench.domain import reasons
 from tierbench.domain.decision import Observed
 from tierbench.domain.views import Problem, node_facts
 from tierbench.results.units import factor_traits
+from tierbench.workloads.links import link_of
 from tierbench.workloads.plan import (
     STANDALONE,
     Block,
@@ -323,20 +324,17 @@ class Run:
         """Returns the spec of the result of a case: which case of which run it is, on which nodes."""
         server, clients = self.server_node(case.server), self.client_nodes(case)
         client = "" if isinstance(clients, Problem) else clients[0]
-        classes, nodes = self.observed.classes, self.observed.nodes
-        server_class, client_class = case.server.node_class, case.client_class
         return ResultSpec(
             benchmark=BenchmarkReference(kind=self.observed.owner.kind, name=self.observed.owner.name),
             run=self.status.number,
             case=case.number,
             levels=dict(case.levels),
             settings=self.spec.parameters,
-            server=node_facts(
-                server_class, classes.get(server_class), None if case.server.external else nodes.get(str(server))
-            ),
-            client=node_facts(client_class, classes.get(client_class), nodes.get(client)),
+            server=self._facts(case.server.node_class, "" if case.server.external else str(server)),
+            client=self._facts(case.client_class, client),
             clients=self._sharing_clients(case, clients),
             networks=self._networks(case, clients),
+            link=link_of(self.spec, case),
             service=self._service(case.server, self._size(case.server, str(server))),
             alternation=self._alternation(case),
             trials=self.spec.repetitions,
@@ -379,11 +377,10 @@ class Run:
         parts = self.observed.workload.parts(case)
         if isinstance(nodes, Problem) or parts[0].role is not Role.SHARE:
             return ()
-        classes, known = self.observed.classes, self.observed.nodes
-        return tuple(
-            node_facts(part.node_class, classes.get(part.node_class), known.get(node))
-            for part, node in zip(parts, nodes, strict=True)
-        )
+        return tuple(self._facts(part.node_class, node) for part, node in zip(parts, nodes, strict=True))
+
+    def _facts(self, node_class: str, node: str) -> NodeFacts:
+        return node_facts(node_class, self.observed.classes.get(node_class), self.observed.nodes.get(node))
 
 
 def class_deleted(name: str) -> Problem:

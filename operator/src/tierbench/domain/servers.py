@@ -40,7 +40,8 @@ from tierbench.workloads.workload import ROLE_SERVER, RunningServer, ServerInsta
 
 _HINT: Final = (
     "See the quotas and the Pod Security labels of the namespace. Set spec.servers.resources and "
-    "spec.clients.resources to what they require, or change spec.storage or spec.access."
+    "spec.clients.resources to what they require, or change spec.storage or spec.access. Links need the Pod Security "
+    "level privileged."
 )
 RECORDS_AT_ONCE: Final = 10
 _MAXIMUM_MESSAGE: Final = 1024

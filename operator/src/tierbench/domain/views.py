@@ -7,6 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from tierbench.api.link import LINK
 from tierbench.api.measurements import Failure
 from tierbench.api.model import without_controls
 from tierbench.api.node_class import NodeClass, ResultsPath
@@ -266,6 +267,8 @@ def _container_problem(container: Raw) -> Problem | None:
     if last is None or last.get("exitCode") == 0:
         return None
     reported = _reported_problem(last.get("message", ""))
+    if name == LINK:
+        return reported
     crash_loops = waiting.get("reason") == "CrashLoopBackOff"
     if name == "prepare":
         restarted = last["exitCode"] > _SIGNALLED and not crash_loops  # with its node; it prepares what is missing

@@ -22,7 +22,7 @@ UNREADABLE_ACCOUNT: Final = (
     "administrator for permission to get them"
 )
 UNREADABLE_CONFIG_MAP: Final = (
-    "you may not read all of the ConfigMaps [%s], whose messages would be sent: name others, or ask an "
+    "you may not read all of the ConfigMaps [%s], whose content clients would use: name others, or ask an "
     "administrator for permission to get them"
 )
 
@@ -101,6 +101,7 @@ _RULES: Final = (
         policy.UNENCRYPTED,
         ("variables.unencryptedSecrets[0]",),
     ),
+    _Rule("refusedLinks", "links", "filter(l, !variables.links)", policy.LINK_REFUSED, ("variables.refusedLinks[0]",)),
     # The message cannot name the unreadable one: message expressions have no authorizer.
     _Rule(
         "unreadableSecrets",

@@ -21,6 +21,8 @@ REASONS: Final = Reasons(
         "ClientError": "The client failed for a reason that it does not know. The message has the error.",
         "Interrupted": "The client received a signal to terminate. See the events of its pod.",
         "InvalidArguments": "Client and operator are of different versions. Use images of one version.",
+        "LinkNotPossible": "The container `link` cannot carry the packets of a client's pod. The message says what is "
+        "missing: a capability, a feature of the kernel, or a trace in the ConfigMap.",
         "LookupFailed": "A server's name cannot be resolved on the client's node. Check the name, and the DNS of the "
         "cluster.",
         "NoTrial": "No trial was run, or the agent was restarted during one. The events of the pods show why.",
@@ -30,6 +32,10 @@ REASONS: Final = Reasons(
     invalid={
         "ClientSaturated": "The client used 90% of the CPU that it could, so it may have been the limit. Use a faster "
         "client class, or a higher CPU limit.",
+        "LinkDiffers": "The link of a client is not as the spec declares it: the rate differs by more than 5%, or the "
+        "round trip by more than 1 ms and 5%. The network may be slower than the link, or the client's node too busy.",
+        "LinkNotMeasured": "The client could not measure its link. Its engine may be unable to, or the agent next "
+        "to the server did not answer.",
         "ServerNotObserved": "The agent next to the server sent no samples. Read the log of its container.",
         "SpreadTooWide": "The standard deviation is above 30% of the mean, and above 10 ms for times. Use more "
         "repetitions, or look for other load on the nodes.",
@@ -41,6 +47,7 @@ REASONS: Final = Reasons(
     facts={
         "FrequencyBelowMaximum": "Processors ran below 90% of their highest frequency, although their governor is "
         "`performance`. This is usual while all cores are busy.",
+        "LinkMeasured": "What the client measured of its link before its first trial.",
         "NetworkBound": "The network was the limit: a trial reached 90 to 110% of the rate of the preflight.",
         "PublishedMean": "The numbers are published, and their trials are not known.",
         "Resumed": "A client was lost, and a new one continued with the missing trials.",

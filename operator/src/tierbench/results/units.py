@@ -69,6 +69,7 @@ _FACTORS: Final = {
     "client": FactorTraits(names=True),
     "tls": FactorTraits(usual="None"),
     "image": FactorTraits(usual="default", words="image {}"),
+    "link": FactorTraits(names=True, words="link {}"),
 }
 """The factors that several kinds have."""
 _UNKNOWN_FACTOR: Final = FactorTraits()

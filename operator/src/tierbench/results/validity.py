@@ -8,6 +8,7 @@ from tierbench.api.measurements import TcpRate
 from tierbench.api.record import ResultTrial
 from tierbench.api.result import Note, ResultSpec, Statistic
 from tierbench.kinds.registry import kind_of, probe
+from tierbench.results.link import link_facts, link_problems
 from tierbench.results.quantities import main_quantity
 from tierbench.results.units import show
 
@@ -29,6 +30,7 @@ def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> 
         *_network_facts(spec, good),
         *_computer_facts(good),
     ]
+    notes += link_facts(spec, good)
     if interruptions:
         message = f"The client was lost {interruptions} time(s). A new client continued with the missing trials."
         notes.append(Note(reason="Resumed", message=message))
@@ -47,6 +49,7 @@ def invalid(
         *_incomplete(spec, counted, good, cause),
         *kind_of(spec.benchmark.kind).measures.invalid(spec, good),
         *_throttled(good),
+        *link_problems(spec, good),
     ]
     saturated = sum(map(_is_client_saturated, good))
     if saturated:

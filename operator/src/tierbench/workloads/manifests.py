@@ -6,9 +6,11 @@ from typing import Any, Final
 
 from tierbench.api.benchmark import Access
 from tierbench.api.contract import CONTRACT_VERSION
+from tierbench.api.link import Link
 from tierbench.api.node_class import ResultsPath
 from tierbench.api.quantity import Resources
 from tierbench.api.trial_plan import AgentAccess, PlanFields, PlannedTrial
+from tierbench.workloads.links import planned_link, with_link
 from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import (
     AGENT_KEY,
@@ -194,6 +196,7 @@ def client_job(
     credentials: Sequence[Sequence[dict[str, Any]]],
     sysctls: Sequence[dict[str, str]] = (),
     directories: Sequence[Directory] = (),
+    link: Link | None = None,
 ) -> Manifest:
     """Returns the Job of one part of a client.
 
@@ -231,6 +234,18 @@ def client_job(
     ]
     volume = {"name": "credentials", "projected": {"sources": sources, "defaultMode": 0o440}}
     network = network_of(access)
+    pod = {
+        **pod_basics(images),
+        **pin_to_node(instance.node, instance.node_class),
+        **network,
+        "restartPolicy": "Never",
+        "securityContext": {
+            **pod_security(images.user),
+            **({"sysctls": list(sysctls)} if sysctls and not network else {}),
+        },
+        "containers": [container],
+        "volumes": [volume, *(directory.volume for directory in directories), *delivery.volumes],
+    }
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -240,18 +255,7 @@ def client_job(
             "activeDeadlineSeconds": instance.deadline_seconds,
             "template": {
                 "metadata": {"labels": metadata["labels"], "annotations": NO_SIDECARS},
-                "spec": {
-                    **pod_basics(images),
-                    **pin_to_node(instance.node, instance.node_class),
-                    **network,
-                    "restartPolicy": "Never",
-                    "securityContext": {
-                        **pod_security(images.user),
-                        **({"sysctls": list(sysctls)} if sysctls and not network else {}),
-                    },
-                    "containers": [container],
-                    "volumes": [volume, *(directory.volume for directory in directories), *delivery.volumes],
-                },
+                "spec": with_link(pod, link, images, resources, instance.name),
             },
         },
     }
@@ -296,12 +300,13 @@ def _delivery(owner: Owner, images: Images, instance: ClientInstance, targets: S
     )
 
 
-def series_fields(instance: ClientInstance, warmup: int) -> dict[str, Any]:
-    """Returns the fields of every plan: the schedule of trials."""
+def series_fields(instance: ClientInstance, warmup: int, link: Link | None = None) -> dict[str, Any]:
+    """Returns the fields of every plan: the schedule of trials, and the link."""
     return {
         "contract": CONTRACT_VERSION,
         "warmup_trials": warmup,
         "schedule": tuple(PlannedTrial(case=each.case, trial=each.trial) for each in instance.schedule),
+        "link": planned_link(link),
     }
 
 

@@ -20,6 +20,7 @@ FACTORS: Final = (
     "partitions",
     "lingerMilliseconds",
     "batchSize",
+    "link",
 )
 PARAMETERS: Final = (
     "pacing",
@@ -33,6 +34,7 @@ PARAMETERS: Final = (
     "clientPods",
     "connections",
     "subscribers",
+    "links",
 )
 
 HISTOGRAMS: Final = ("roundTripNanoseconds",)

@@ -17,6 +17,7 @@ from tierbench.api.benchmark import (
     ServiceSpec,
     Tls,
 )
+from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS, TRACE_CONFIG_MAPS
 from tierbench.api.matrix import SERVER_NODES, matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
@@ -171,7 +172,7 @@ _PLACES = (
 _CASES = (
     f"({_PLACES}) * size(self.clients.nodeClassNames)"
     f" * {PAYLOAD_CASES} * size(self.delivery) * size(self.tls)"
-    " * size(self.encryption) * size(self.compression) * size(self.pairs)"
+    f" * size(self.encryption) * size(self.compression) * size(self.pairs) * {LINK_CASES}"
 )
 
 _SECRETS = (
@@ -321,6 +322,7 @@ class BrokerBenchmark(Benchmark):
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
+        LINKS_NEED_PODS,
         preflight_rule(_CLIENT_NODES),
         matrix_rule(_CASES),
         refine_rule("payload.sizes"),
@@ -333,7 +335,7 @@ class BrokerBenchmark(Benchmark):
         addresses="object.spec.brokers.filter(b, has(b.external)).map(b, b.external.address)",
         plain_secrets=f"'None' in object.spec.tls ? {_SECRETS} : []",
         secrets=_SECRETS,
-        config_maps="object.spec.payload.messages.map(m, m.configMapRef.name)",
+        config_maps=f"object.spec.payload.messages.map(m, m.configMapRef.name) + {TRACE_CONFIG_MAPS}",
     )
 
     spec: BrokerSpec

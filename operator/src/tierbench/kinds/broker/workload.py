@@ -24,6 +24,7 @@ from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, E
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.kinds.registry import probe
+from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     client_job,
     credential_file,
@@ -112,6 +113,7 @@ class BrokerWorkload:
             Factor("encryption", tuple(level.value for level in spec.encryption)),
             Factor("compression", spec.compression),
             Factor("pairs", tuple(map(str, spec.pairs))),
+            *link_factors(spec),
             *(kafka_factors(spec.kafka_clients) if kafka else ()),
         )
 
@@ -146,6 +148,7 @@ class BrokerWorkload:
             self.spec.access,
             clients.resources,
             [endpoint.secrets for endpoint in endpoints],
+            link=link_of(self.spec, case),
             directories=[_own_messages(payload, case)] if payload.messages else [],
         )
 
@@ -234,7 +237,7 @@ def trial_plan(
     spec, case, endpoint = context.spec, targets[0].case, endpoints[0]
     first, pairs = share(int(case.levels["pairs"]), spec.clients.pods, instance.part.index % spec.clients.pods)
     return BrokerPlan(
-        **series_fields(instance, spec.warmup_trials),
+        **series_fields(instance, spec.warmup_trials, link_of(spec, case)),
         **meeting_fields(instance, len(parts(spec, case))),
         kind="Broker",
         **({} if spec.clients.engine is EngineType.NATIVE else {"engine": spec.clients.engine.lower()}),

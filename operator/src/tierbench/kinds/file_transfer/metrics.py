@@ -5,8 +5,16 @@ from typing import Final
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
 
-FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image")
-PARAMETERS: Final = ("access", "storage", "readTimeoutMilliseconds", "attempts", "waitMilliseconds", "verifyDigest")
+FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image", "link")
+PARAMETERS: Final = (
+    "access",
+    "links",
+    "storage",
+    "readTimeoutMilliseconds",
+    "attempts",
+    "waitMilliseconds",
+    "verifyDigest",
+)
 
 HISTOGRAMS: Final = ("durationNanoseconds",)
 

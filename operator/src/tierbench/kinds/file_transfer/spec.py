@@ -16,6 +16,7 @@ from tierbench.api.benchmark import (
     ServiceSpec,
     Tls,
 )
+from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS
 from tierbench.api.matrix import matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
@@ -95,7 +96,7 @@ _ONE_STORAGE = Rule(
 _CASES = (
     "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
     " * size(self.servers.nodeClassNames) * self.servers.nodesPerClass * size(self.clients.nodeClassNames)"
-    f" * {levels('self.servers.images')}"
+    f" * {levels('self.servers.images')} * {LINK_CASES}"
 )
 _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
@@ -167,6 +168,7 @@ class FileTransferBenchmark(Benchmark):
     )
     PREFIX: ClassVar[str] = "ft"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
+        LINKS_NEED_PODS,
         preflight_rule("size(self.clients.nodeClassNames)"),
         matrix_rule(_CASES),
         refine_rule("fileSizes"),

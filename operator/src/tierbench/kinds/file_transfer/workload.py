@@ -21,6 +21,7 @@ from tierbench.kinds.file_transfer.storage import (
     prepare,
 )
 from tierbench.kinds.registry import probe
+from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
     agent_container,
@@ -126,6 +127,7 @@ class FileTransfer:
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
             Factor("tls", tuple(level.value for level in self.spec.tls)),
+            *link_factors(self.spec),
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
@@ -192,17 +194,17 @@ class FileTransfer:
         keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
         credentials = [(secret_items(target.server.instance.attached, *keys),) for target in targets]
         plan = trial_plan(self.spec, instance, targets)
-        client = self.images.client
         return client_job(
             self.owner,
             self.images,
             instance,
             targets,
-            client,
+            self.images.client,
             plan,
             self.spec.access,
             self.spec.clients.resources,
             credentials,
+            link=link_of(self.spec, targets[0].case),
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -293,7 +295,7 @@ def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequen
     levels, retry = targets[0].case.levels, spec.retry
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
     return DownloadPlan(
-        **series_fields(instance, spec.warmup_trials),
+        **series_fields(instance, spec.warmup_trials, link_of(spec, targets[0].case)),
         kind="Download",
         targets=tuple(
             DownloadTarget(

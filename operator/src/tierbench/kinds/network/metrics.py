@@ -6,7 +6,7 @@ from typing import Final
 from tierbench.api.result import BenchmarkResult, Statistic
 from tierbench.metrics.results import Samples, gauges, histogram, in_base_unit
 
-FACTORS: Final = ("protocol", "direction", "streams", "clientMode", "congestionControl")
+FACTORS: Final = ("protocol", "direction", "streams", "clientMode", "congestionControl", "link")
 PARAMETERS: Final = (
     "access",
     "durationSeconds",
@@ -15,6 +15,7 @@ PARAMETERS: Final = (
     "pingSize",
     "pingUnderLoad",
     "simultaneousClients",
+    "links",
 )
 
 HISTOGRAMS: Final = ("pingNanoseconds", "pingUnderLoadNanoseconds")

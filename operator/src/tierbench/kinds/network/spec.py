@@ -18,6 +18,7 @@ from tierbench.api.benchmark import (
     PolicySubjectCel,
     Servers,
 )
+from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS
 from tierbench.api.matrix import matrix_rule
 from tierbench.api.model import ClassNames, Kind, Model, Rule, factor, is_address, rules, text
 from tierbench.api.run_policy import Ping, Trim
@@ -190,7 +191,7 @@ _SETTLED = Rule(
     "(ping.intervalMilliseconds + 10 milliseconds)",
 )
 _CASES = (
-    "size(self.protocols) * size(self.directions) * size(self.streams)"
+    f"{LINK_CASES} * size(self.protocols) * size(self.directions) * size(self.streams)"
     " * (has(self.tcp) ? size(self.tcp.congestionControl) : 1)"
     " * ((has(self.servers.nodeClassNames) ? size(self.servers.nodeClassNames) * self.servers.nodesPerClass : 0)"
     " + (has(self.servers.external) ? 1 : 0))"
@@ -283,6 +284,7 @@ class NetworkBenchmark(Benchmark):
         _TRIM_BY_CLIENT,
         _FITTING_TIME,
         _SETTLED,
+        LINKS_NEED_PODS,
         matrix_rule(_CASES),
         _NOT_REFINED,
     )

@@ -20,6 +20,7 @@ from tierbench.kinds.network.spec import (
     NetworkSpec,
 )
 from tierbench.kinds.registry import Probe
+from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
     agent_container,
@@ -98,6 +99,7 @@ class NetworkWorkload:
             Factor("direction", tuple(level.value for level in self.spec.directions)),
             Factor("streams", tuple(str(number) for number in self.spec.streams)),
             *(() if tcp is None else (Factor(CONGESTION_CONTROL, tcp.congestion_control),)),
+            *link_factors(self.spec),
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
@@ -141,6 +143,7 @@ class NetworkWorkload:
             [(secret_items(target.server.instance.attached, *CLIENT_KEYS),) for target in targets],
             sysctls=(PING_SYSCTL,) if self.spec.ping.count else (),
             directories=(TMP,),
+            link=link_of(self.spec, targets[0].case),
         )
 
     def deadline_seconds(self, trials: int) -> int:
@@ -211,7 +214,7 @@ def trial_plan(
     """Returns the plan of one of `parts` parts."""
     levels = targets[0].case.levels
     return NetworkPlan(
-        **series_fields(instance, spec.warmup_trials),
+        **series_fields(instance, spec.warmup_trials, link_of(spec, targets[0].case)),
         **meeting_fields(instance, parts),
         kind="Network",
         targets=tuple(_target(spec, instance.part.index, target) for target in targets),
