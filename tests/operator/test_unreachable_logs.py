@@ -4,9 +4,15 @@ import pytest
 
 from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothing_left, file_transfer, network
 from tests.e2e.kubectl import Kubectl, wait_for
-from tests.operator.site import Site
+from tests.operator.site import Json, Site
 
 CLIENT_NODE = "user-1"
+
+
+def of_class(site: Site, name: str) -> Json:
+    """Returns a condition of the class of clients."""
+    conditions = site.release.kubectl.get("nodeclass", "user")["status"]["conditions"]
+    return next((item for item in conditions if item["type"] == name), {})
 
 
 def jobs_of(running: Running) -> set[str]:
@@ -30,8 +36,15 @@ def test_trials_come_by_the_status_of_the_pod(site: Site, kubectl: Kubectl) -> N
     assert (condition["status"], condition["reason"]) == ("False", "LogsUnreachable")
     assert CLIENT_NODE in condition["message"], condition["message"]
     assert "cloudStream" in condition["message"], condition["message"]
+    wait_for("the condition of the class", lambda: of_class(site, "LogsReachable").get("status") == "False")
+    assert CLIENT_NODE in of_class(site, "LogsReachable")["message"]
     assert "ClientLost" not in running.wait_for_description("LogsUnreachable")
     assert_nothing_left(running)
+    running.kubectl.apply(file_transfer("again"))
+    again = Running(kubectl, "again")
+    again.wait_for_phase("Complete")
+    assert again.condition("LogsReachable")["status"] == "True"
+    wait_for("the logs of the class", lambda: of_class(site, "LogsReachable").get("status") == "True")
 
 
 @pytest.mark.timing

@@ -13,6 +13,7 @@ from tests.unit.domain.scenarios import until_printed
 from tests.unit.domain.world import START, World, benchmark, node, node_class
 from tierbench.api.benchmark import Phase
 from tierbench.api.schema import object_schema
+from tierbench.domain.noticed import Noticed
 from tierbench.domain.placement import resolve
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
@@ -166,10 +167,10 @@ def test_tools_see_whether_a_node_class_has_usable_nodes(
     made = node_class("cloud")
     made = made.model_copy(update={"metadata": made.metadata.model_copy(update={"generation": 1})})
     known = [node(f"c{number}", "cloud", ready=ready) for number, ready in enumerate(nodes)]
-    found = resolve(made, known, START)
+    found = resolve(made, known, START, Noticed())
     (condition,) = found.conditions
     assert (condition.type, condition.status, condition.reason) == ("Ready", status, reason)
     assert condition.message.startswith(message)
     assert kstatus({"metadata": {"generation": 1}, "status": found.to_json()}) == tool
-    later = resolve(made.model_copy(update={"status": found}), known, START + timedelta(hours=1))
+    later = resolve(made.model_copy(update={"status": found}), known, START + timedelta(hours=1), Noticed())
     assert later == found, "the condition has changed although the nodes have not"

@@ -1,5 +1,6 @@
 """Invalid nodes and node classes affect nothing else, and statuses are written once."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from tests.unit.apiserver.server import ApiServer
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.controller.node_classes import ClusterView
 from tierbench.kube.client import ApiError, ConflictError
-from tierbench.kube.meta import NODES
+from tierbench.kube.meta import NODES, format_time
 
 
 def node(name: str, memory: str = "4Gi") -> dict[str, Any]:
@@ -38,7 +39,7 @@ def view_of(api: ApiServer) -> ClusterView:
     """Returns the view of an operator that has listed nodes and classes."""
     cluster = ClusterView()
     for raw in api.matching(NODES.path(None)):
-        cluster.observe_node(raw, deleted=False)
+        cluster.observe_node(raw, api.now(), deleted=False)
     for raw in api.matching(NODE_CLASSES.path(None)):
         cluster.observe_class(raw, deleted=False)
     return cluster
@@ -93,7 +94,7 @@ async def test_rejected_status_is_written_again_only_after_a_change(api: ApiServ
     cluster.retry_rejected()
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(InProcessKube(api))
-    cluster.observe_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, deleted=False)
+    cluster.observe_node(node("c") | {"metadata": {"name": "c", "labels": {"hw": "a"}}}, api.now(), deleted=False)
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(InProcessKube(api))
 
@@ -107,3 +108,21 @@ async def test_status_that_another_leader_has_written_is_not_overwritten(api: Ap
     cluster.observe_class(written, deleted=False)
     await cluster.write_class_statuses(InProcessKube(api))
     assert counted(api, "a") == 1
+
+
+async def test_a_clock_that_is_off_is_written_once(api: ApiServer) -> None:
+    cluster, kube = view_of(api), InProcessKube(api)
+    await cluster.write_class_statuses(kube)
+    written = len(api.writes)
+    for minutes in (60, 62, 58):
+        beat = format_time(api.now() + timedelta(minutes=minutes))
+        raw = node("a")
+        raw["status"]["conditions"][0]["lastHeartbeatTime"] = beat
+        cluster.observe_node(raw, api.now(), deleted=False)
+        await cluster.write_class_statuses(kube)
+    assert len(api.writes) == written + 1
+    raw_class = api.get(NODE_CLASSES, "a")
+    assert raw_class is not None
+    (clock,) = [item for item in raw_class["status"]["conditions"] if item["type"] == "ClockSkewed"]
+    assert (clock["status"], clock["reason"]) == ("True", "ClockOff")
+    assert "node a is about 60 min ahead" in clock["message"]

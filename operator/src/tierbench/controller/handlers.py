@@ -129,7 +129,7 @@ def reflected(context: Context, advisor: Advisor) -> Iterator[Informer]:
     cluster, objects = context.cluster, context.objects
 
     def on_node(raw: Raw, *, deleted: bool) -> None:
-        if cluster.observe_node(raw, deleted=deleted):
+        if cluster.observe_node(raw, context.kube.now(), deleted=deleted):
             context.workqueue.add_for_nodes([raw["metadata"]["name"]])
 
     def on_lease(raw: Raw, *, deleted: bool) -> None:

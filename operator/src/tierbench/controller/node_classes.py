@@ -2,14 +2,17 @@
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
 from tierbench.controller.definitions import DefinitionCheck
+from tierbench.domain.decision import PodLog
+from tierbench.domain.noticed import Noticed
 from tierbench.domain.placement import resolve
-from tierbench.domain.views import PARSE_ERRORS, NodeView, node_view
+from tierbench.domain.views import PARSE_ERRORS, NodeView, PodView, node_view
 from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent
 from tierbench.kube.meta import wait_for_event
 from tierbench.metrics.operator import OperatorMetrics
@@ -27,15 +30,20 @@ class ClusterView:
         self.classes: dict[str, NodeClass] = {}
         self.changed = asyncio.Event()
         """Set when statuses of node classes may have to change."""
+        self.noticed = Noticed()
         self._rejected: dict[str, NodeClassStatus] = {}
 
-    def observe_node(self, raw: Mapping[str, Any], *, deleted: bool) -> bool:
+    def observe_node(self, raw: Mapping[str, Any], now: datetime, *, deleted: bool) -> bool:
         """Stores a node, unless it is invalid. Returns whether its view has changed."""
         name = raw["metadata"]["name"]
         before = self.nodes.pop(name, None)
-        if not deleted:
+        if deleted:
+            self.noticed.forget(name)
+        else:
             try:
                 self.nodes[name] = node_view(raw)
+                if self.noticed.observe_clock(raw, now):
+                    self.changed.set()
             except PARSE_ERRORS as error:
                 _logger.warning("ignoring invalid object", extra={"kind": "Node", "node": name, "error": str(error)})
         changed = deleted or self.nodes.get(name) != before
@@ -59,6 +67,11 @@ class ClusterView:
             self.changed.set()
         return changed
 
+    def observe_logs(self, pods: Iterable[PodView], logs: Mapping[str, PodLog]) -> None:
+        """Notes whether the logs of ended clients could be read."""
+        if self.noticed.observe_logs(pods, logs):
+            self.changed.set()
+
     def retry_rejected(self) -> None:
         """Writes rejected statuses again, because the served definitions have changed."""
         self._rejected.clear()
@@ -72,7 +85,7 @@ class ClusterView:
         errors = []
         for item in list(self.classes.values()):
             try:
-                status = resolve(item, self.nodes.values(), kube.now())
+                status = resolve(item, self.nodes.values(), kube.now(), self.noticed)
                 if status == item.status or self._rejected.get(item.metadata.name) == status:
                     continue
                 written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))

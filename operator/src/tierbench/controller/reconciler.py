@@ -200,6 +200,7 @@ class BenchmarkReconciler:
             return _IDLE_SECONDS  # until kopf has written it
         started = time.monotonic()
         observed = await self._observe(raw)
+        self._context.cluster.observe_logs(observed.pods, observed.logs)
         await self._record_foreign_objects(observed)
         if left_out := labels_left_out(observed.benchmark.metadata.labels):
             await self._recorder.warn_once(

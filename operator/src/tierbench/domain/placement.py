@@ -16,6 +16,7 @@ from tierbench.api.node_class import (
 from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
+from tierbench.domain.noticed import Noticed, class_conditions, warnings_of_classes
 from tierbench.domain.queueing import Wait, due_time
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions, verdicts_in_progress
@@ -69,6 +70,7 @@ def _run_started(run: Run) -> tuple[ConditionUpdate, ...]:
         ConditionUpdate(reasons.COMPLETE, False, reasons.RUNNING, message),
         ConditionUpdate(reasons.FAILED, False, reasons.RUNNING, message),
         *verdicts_in_progress(run),
+        *warnings_of_classes(run),
     ]
     if run.observed.workload.preflight():
         updates.append(ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message))
@@ -181,8 +183,8 @@ def usable(node: NodeView) -> bool:
     return node.ready and node.schedulable
 
 
-def resolve(node_class: NodeClass, nodes: Iterable[NodeView], now: datetime) -> NodeClassStatus:
-    """Returns the status of a class with these nodes."""
+def resolve(node_class: NodeClass, nodes: Iterable[NodeView], now: datetime, noticed: Noticed) -> NodeClassStatus:
+    """Returns the status of a class with these nodes, and what was noticed of them."""
     chosen = members(node_class, nodes)
     ready, name = sum(usable(node) for node in chosen), node_class.metadata.name
     problem = None if ready else without_node(name, len(chosen))
@@ -203,7 +205,9 @@ def resolve(node_class: NodeClass, nodes: Iterable[NodeView], now: datetime) -> 
         cpu=_span([node.cpu_millicores for node in chosen], lambda value: f"{value / 1000:g}"),
         memory=_span([node.memory_bytes for node in chosen], _memory),
         members=listed,
-        conditions=set_conditions(node_class, (update,), now),
+        conditions=set_conditions(
+            node_class, (update, *class_conditions(node_class, (node.name for node in chosen), noticed)), now
+        ),
     )
 
 
