@@ -71,6 +71,7 @@ def test_without_a_node_nothing_else_is_known() -> None:
         (reasons.REFUSED, Check.POD, "Pod Security"),
         (reasons.UNSCHEDULABLE, Check.POD, "tolerations"),
         (reasons.TIMED_OUT, Check.POD, "kubelet"),
+        (reasons.CLIENT_FAILED, Check.POD, "another version"),
     ],
 )
 def test_a_pod_that_does_not_run_blocks(reason: str, check: Check, says: str) -> None:

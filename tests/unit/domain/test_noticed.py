@@ -36,7 +36,7 @@ def node_class(*conditions: dict[str, Any]) -> NodeClass:
 
 
 def ended(**fields: Any) -> PodView:
-    known = dict.fromkeys(PodView.__dataclass_fields__, "")
+    known: dict[str, Any] = dict.fromkeys(PodView.__dataclass_fields__, "")
     known |= {"uid": "u1", "node": "n1", "terminated": Termination(0, "Completed", ""), "results": ResultsPath.AUTO}
     return PodView(**{**known, **fields})
 

@@ -145,7 +145,7 @@ class CheckPods:
             return None
         since.pop(pod, None)
         if status.get("phase") in {"Failed", "Succeeded"}:
-            return Problem(reasons.POD_FAILED, _last_words(status))
+            return Problem(reasons.CLIENT_FAILED, _last_words(status))
         if not over:
             return None
         warning = await self._last_warning(pod) or _waiting(status)
@@ -181,7 +181,7 @@ class CheckPods:
             error = "the log is empty"
         line = _parse(text) or _parse(_message(pod["status"]))
         if line is None:
-            return Outcome(Problem(reasons.CLIENT_UNREADABLE, _last_words(pod["status"], text)), None, error)
+            return Outcome(Problem(reasons.CLIENT_FAILED, _last_words(pod["status"], text)), None, error)
         return Outcome(None, line, error, created, ended)
 
     async def _log(self, name: str) -> str:

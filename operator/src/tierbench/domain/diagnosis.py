@@ -151,6 +151,8 @@ def _what_to_do(problem: Problem) -> str:
         return "Change the quota, the Pod Security label or the policy that refuses it, or use another namespace."
     if problem.reason == reasons.UNSCHEDULABLE:
         return "Free CPU and memory on the node, or add `tolerations` to the NodeClass."
+    if problem.reason == reasons.CLIENT_FAILED:
+        return "If the image is of another version than this command, upgrade one of them."
     return "See `kubectl describe node` and the log of its kubelet or container runtime."
 
 

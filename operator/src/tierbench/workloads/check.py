@@ -179,6 +179,7 @@ class CheckRun:
                         "env": [POD_IP_VARIABLE],
                         "resources": measured_resources(None),
                         "securityContext": RESTRICTED,
+                        "terminationMessagePolicy": "FallbackToLogsOnError",
                         "volumeMounts": [{"name": "spool", "mountPath": _SPOOL}],
                     }
                 ],
