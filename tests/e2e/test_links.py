@@ -46,7 +46,7 @@ def test_messages_take_the_round_trip_of_the_link(kubectl: Kubectl) -> None:
     found = by_link(kubectl, broker(links=[LTE, DIRECT], load={"messagesPerPublisher": 20}), "brokerbenchmark")
     (late,), (soon,) = found["lte"], found["direct"]
     difference = mean(late, "roundTripNanoseconds") - mean(soon, "roundTripNanoseconds")
-    assert difference == pytest.approx(ROUND_TRIP, rel=0.05)
+    assert ROUND_TRIP * 0.98 < difference < ROUND_TRIP + 4e6
     sample = late["status"]["trials"][0]["client"]["link"]
     assert sample["roundTripNanoseconds"] == pytest.approx(ROUND_TRIP, abs=3e6)
     assert "LinkMeasured" in reasons(late, "facts")
