@@ -20,7 +20,7 @@ from tests.operator.site import Site
 from tests.ports import free_ports
 
 TLS = ["None", "TLSv1.3"]
-UNUSED_LABELS = {"image", "client_access_network", "congestion_control"}
+UNUSED_LABELS = {"image", "client_access_network", "congestion_control", "link"}
 """Labels that no result of these tests has."""
 
 

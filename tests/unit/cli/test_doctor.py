@@ -322,6 +322,15 @@ def test_unwatched_namespaces_and_unknown_classes_are_named(
     assert not store.writes
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Lets Ctrl-C interrupt the test. A shell starts its background jobs with it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_removes_everything(store: ApiServer, kubelets: Kubelets) -> None:
     kubelets.statuses["cloud", ANSWERS] = {"phase": "Pending"}
 
