@@ -96,6 +96,7 @@ def test_unreachable(kubectl: Kubectl) -> None:
     assert _refused(kubectl, {"address": "198.18.0.1:1"}, timeouts={"firstMessageSeconds": 5}) == "BrokerUnreachable"
 
 
+@pytest.mark.release
 def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
     """A Mosquitto of one benchmark is external to others, which have its account or a wrong one."""
     forever = {**LONG, "load": {"durationSeconds": 3600}}

@@ -172,6 +172,7 @@ def at_once(**spec: Any) -> dict[str, Any]:
     return {"servers": {"nodeClassNames": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
 
 
+@pytest.mark.release
 def test_clients_one_by_one_and_all_at_once(kubectl: Kubectl, cluster: Cluster) -> None:
     """Results name their clients, and the client on the faster link got more while both measured."""
     spec = at_once(repetitions=1)

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import pytest
+
 from tests.e2e.benchmarks import HARDWARE, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.kubelet import NOWHERE
@@ -60,6 +62,7 @@ def test_a_closed_log_port_is_found_and_the_status_has_the_rest(site: Site, kube
     assert code == 1
 
 
+@pytest.mark.release
 def test_an_image_that_cannot_be_pulled_is_found(site: Site, kubectl: Kubectl) -> None:
     code, found, _ = doctor(kubectl, "cloud", f"--image={NOWHERE}client:none")
     assert state(found["cloud"], "image") == "Blocked"
@@ -67,6 +70,7 @@ def test_an_image_that_cannot_be_pulled_is_found(site: Site, kubectl: Kubectl) -
     assert code == 1
 
 
+@pytest.mark.release
 def test_a_class_without_a_node_is_found(site: Site, kubectl: Kubectl) -> None:
     kubectl.apply(node_class("nowhere", hw="nowhere"))
     try:
@@ -78,6 +82,7 @@ def test_a_class_without_a_node_is_found(site: Site, kubectl: Kubectl) -> None:
     assert code == 1
 
 
+@pytest.mark.release
 def test_pod_security_refuses_the_network_of_a_node(site: Site) -> None:
     with site.namespace("host-network", "restricted") as kubectl:
         code, found, _ = doctor(kubectl, "cloud", "--host-network")
@@ -85,6 +90,7 @@ def test_pod_security_refuses_the_network_of_a_node(site: Site) -> None:
     assert code == 1
 
 
+@pytest.mark.release
 def test_what_a_killed_command_leaves_is_deleted(site: Site, kubectl: Kubectl) -> None:
     """Its Job ends by its deadline, and takes everything with it."""
     run = CheckRun("tierbench-check-killed", kubectl.namespace, Images("example.invalid/client", {}), 1)

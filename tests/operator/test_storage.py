@@ -3,12 +3,15 @@
 import json
 import re
 
+import pytest
+
 from tests.e2e.benchmarks import Running, file_transfer
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.site import Site
 from tierbench.domain.results import stored_bytes
 
 
+@pytest.mark.release
 def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(repetitions=1))
     running = Running(kubectl)

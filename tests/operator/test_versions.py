@@ -35,6 +35,7 @@ def upgrade(release: Release) -> None:
     release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *restart)
 
 
+@pytest.mark.release
 @pytest.mark.timing
 def test_upgrade_and_rollback_during_a_run(site: Site, earlier: Release, kubectl: Kubectl) -> None:
     before, after = Running(kubectl, "before"), Running(kubectl, "after")
