@@ -19,6 +19,8 @@ const MostTransferred = 32 << 20
 const (
 	transferLimit = 14 * time.Second // below the agent's limit for reading a request
 	connections   = 11               // whose median is the round trip
+	mostParts     = 9                // of a transfer whose rates are compared
+	leastPart     = 64 << 10
 )
 
 // Taken is the answer to an upload.
@@ -87,26 +89,38 @@ func (a *Agent) Upload(ctx context.Context, size int64) (int64, error) {
 	return taken.BytesPerSecond, err
 }
 
-// Rate reads a number of bytes, and returns the bytes per second of the second half: the first one contains the start of TCP.
+// Rate reads a number of bytes, and returns the bytes per second of the second half: the first one contains the start of TCP. It is the
+// median of several parts of that half, because a reader that waits for a processor takes what has arrived meanwhile at once.
 func Rate(reader io.Reader, size int64) (int64, error) {
-	block := make([]byte, 64<<10)
+	return rate(reader, size, time.Now)
+}
+
+func rate(reader io.Reader, size int64, now func() time.Time) (int64, error) {
+	part := max((size-size/2)/mostParts, leastPart)
+	block := make([]byte, leastPart)
 	var received, before int64
 	var began time.Time
+	var rates []float64
 	for received < size {
 		count, err := reader.Read(block)
 		received += int64(count)
-		if began.IsZero() && received >= size/2 {
-			began, before = time.Now(), received
-		}
 		if err != nil && received < size {
 			return 0, fmt.Errorf("after %d of %d bytes: %w", received, size, err)
 		}
+		if received < size/2 || !began.IsZero() && received < before+part && received < size {
+			continue
+		}
+		read := now()
+		if took := read.Sub(began); !began.IsZero() && took > 0 {
+			rates = append(rates, float64(received-before)/took.Seconds())
+		}
+		began, before = read, received
 	}
-	took := time.Since(began)
-	if received == before || took <= 0 {
+	if len(rates) == 0 {
 		return 0, errors.New("the bytes came all at once: send more")
 	}
-	return int64(float64(received-before) / took.Seconds()), nil
+	slices.Sort(rates)
+	return int64(rates[len(rates)/2]), nil
 }
 
 type zeros struct{}
