@@ -280,8 +280,7 @@ def access_services(
     """Returns the Service that `access` needs, if it needs one."""
     if access not in (Access.CLUSTER_IP, Access.NODE_PORT):
         return ()
-    service_type = "NodePort" if access is Access.NODE_PORT else "ClusterIP"
-    return (service(metadata, labels, ports, service_type, protocols),)
+    return (service(metadata, labels, ports, access.value, protocols),)
 
 
 def network_of(access: Access) -> Manifest:
@@ -313,8 +312,7 @@ def host_and_port(host: str, port: int) -> str:
 
 
 def _node_port(raw: Mapping[str, Any], name: str) -> int:
-    ports = {port["name"]: int(port["nodePort"]) for port in raw["spec"]["ports"]}
-    return ports[name]
+    return next(int(port["nodePort"]) for port in raw["spec"]["ports"] if port["name"] == name)
 
 
 def network_policy(
