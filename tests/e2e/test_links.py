@@ -48,7 +48,7 @@ def reasons(result: dict[str, Any], notes: str) -> set[str]:
 @pytest.mark.measures
 def test_messages_take_the_round_trip_of_the_link(kubectl: Kubectl) -> None:
     """The messages are so short that the rate of the link adds nothing."""
-    load = {"payload": {"sizes": [64]}, "load": {"messagesPerPublisher": 20}}
+    load: dict[str, Any] = {"payload": {"sizes": [64]}, "load": {"messagesPerPublisher": 20}}
     found = by_link(kubectl, broker(links=[LTE, DIRECT], **load), "brokerbenchmark")
     (late,), (soon,) = found["lte"], found["direct"]
     assert median(late) - median(soon) == pytest.approx(ROUND_TRIP, rel=0.05)
