@@ -195,6 +195,7 @@ def clients(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.measures
+@pytest.mark.release
 def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "100mbit"):
         (result,) = run(kubectl, **at_once(durationSeconds=6))
