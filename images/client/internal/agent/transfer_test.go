@@ -1,44 +1,11 @@
 package agent
 
 import (
-	"io"
-	"strings"
 	"testing"
-	"testing/iotest"
-	"time"
 
 	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/agentclienttest"
 )
-
-// slow lets bytes pass at a rate, after as many as a start has.
-type slow struct {
-	io.Reader
-
-	began time.Time
-	read  int
-}
-
-const perSecond = 1 << 20
-
-func (s *slow) Read(block []byte) (int, error) {
-	count, err := s.Reader.Read(block[:min(len(block), 8<<10)])
-	s.read += count
-	time.Sleep(time.Until(s.began.Add(time.Duration(s.read) * time.Second / perSecond)))
-	return count, err
-}
-
-func TestRateIsThatOfTheSecondHalf(t *testing.T) {
-	const size = perSecond / 2
-	reader := &slow{Reader: strings.NewReader(strings.Repeat("x", size)), began: time.Now()}
-	rate, err := agentclient.Rate(reader, size)
-	if err != nil || rate > perSecond*11/10 {
-		t.Errorf("%d, %v", rate, err)
-	}
-	if _, err := agentclient.Rate(iotest.TimeoutReader(strings.NewReader("short")), size); err == nil {
-		t.Error("a transfer that ended early has a rate")
-	}
-}
 
 func TestAgentMeasuresTransfersOfClientsAlone(t *testing.T) {
 	made, err := New(Options{Token: token})

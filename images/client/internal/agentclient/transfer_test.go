@@ -1,7 +1,9 @@
 package agentclient
 
 import (
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -42,5 +44,11 @@ func TestReaderThatWaitsOnceDoesNotChangeTheRate(t *testing.T) {
 		if asked := int64(1000 * bytesPerMillisecond); err != nil || found < asked*98/100 || found > asked*102/100 {
 			t.Errorf("a wait after %d bytes: %d bytes per second, %v; want %d", after, found, err, asked)
 		}
+	}
+}
+
+func TestTransferThatEndsEarlyHasNoRate(t *testing.T) {
+	if found, err := Rate(iotest.TimeoutReader(strings.NewReader("short")), 1<<20); err == nil {
+		t.Errorf("%d bytes per second", found)
 	}
 }
