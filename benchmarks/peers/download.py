@@ -8,7 +8,7 @@ from benchmarks.peers.measure import Command, Comparison, Usage, compare, in_tur
 from benchmarks.peers.nginx import serving
 from tierbench.api.benchmark import Tls
 from tierbench.api.contract import CONTRACT_VERSION
-from tierbench.api.trial_plan import DownloadPlan, DownloadTarget, PlannedTrial
+from tierbench.api.trial_plan import PlannedTrial, TransferPlan, TransferTarget
 
 GIB = 2**30
 RUNS = 21
@@ -35,11 +35,11 @@ def _against_curl(
     least_rate: float,
     most_cpu: float | None = None,
 ) -> list[Comparison]:
-    plan = DownloadPlan(
+    plan = TransferPlan(
         contract=CONTRACT_VERSION,
-        kind="Download",
+        kind="Transfer",
         schedule=(PlannedTrial(trial=1),),
-        targets=(DownloadTarget(url=url, ca_file=str(certificate)),),
+        targets=(TransferTarget(url=url, ca_file=str(certificate)),),
         size_bytes=GIB,
         tls=tls,
         copy_content=copies,

@@ -42,7 +42,7 @@ OTHER_VALUES: dict[str, Any] = {
     "maxInFlight": 16,
     "load": {"durationSeconds": 5},
     "protocols": ["UDP"],
-    "directions": ["Bidirectional"],
+    "directions": ["Upload"],
     "streams": [2],
     "links": [{"name": "lte"}],
     "durationSeconds": 5,

@@ -81,6 +81,13 @@ def test_heap_is_smaller_than_the_memory_limit(server: ApiServer, name: str) -> 
         create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="1Gi")))
 
 
+def test_uploads_read_no_file_that_could_be_cached(server: ApiServer, name: str) -> None:
+    body = changed(smallest(FILES, name), "spec.directions", ["Download", "Upload"])
+    create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match=r"uploads write files: write cacheState: \[Unchanged\], or remove Upload"):
+        create(server, FILES, changed(body, "spec.cacheState", ["Unchanged", "Cold"]))
+
+
 @pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
 def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
     body = changed(smallest(BROKERS, name), "spec.clients.engine", "Paho")

@@ -32,6 +32,14 @@ def test_file_transfers_have_at_most_1000_cases(server: ApiServer, name: str) ->
         create(server, FILES, changed(body, "spec.servers.nodesPerClass", 3))
 
 
+def test_each_direction_of_files_multiplies_the_cases(server: ApiServer, name: str) -> None:
+    body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
+    body = changed(body, "spec.directions", ["Upload", "Download"])
+    create(server, FILES, changed(body, "spec.servers.nodesPerClass", 16))
+    with pytest.raises(RefusedError, match="the matrix has 1080 cases, at most 1000 are allowed"):
+        create(server, FILES, changed(changed(body, "spec.servers.nodesPerClass", 9), "spec.concurrency", [1, 2]))
+
+
 def test_each_image_of_a_server_multiplies_the_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(FILES, name), SIZES, [f"{number}Mi" for number in range(1, 31)])
     body = changed(body, "spec.concurrency", [1, 2, 4, 8])

@@ -25,6 +25,7 @@ RULES_WITH_OWN_TESTS = {
     (BrokerBenchmark, "spec.clients.subscribers", "type Separate needs a nodeClassName"),
     (BrokerBenchmark, "spec.pacing", "inFlight is only for the types ClosedLoop and Acknowledged"),
     (NetworkBenchmark, "spec", "trim.scope: Client needs clients that measure at the same time"),
+    (FileTransferBenchmark, "spec", "cacheState is that of a file that the server reads"),
     (BrokerBenchmark, "spec", "clients.engine: Paho only supports MQTT"),
     (BrokerBenchmark, "spec", "Strimzi does not support access: HostNetwork"),
     (BrokerBenchmark, "spec", "Strimzi's certificates do not contain nodes"),

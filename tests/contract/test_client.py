@@ -9,7 +9,7 @@ from typing import Any
 from tests.contract.conftest import HANG_SECONDS, SIZE
 from tests.contract.schema import CONTRACT
 from tierbench.api.contract import CONTRACT_VERSION
-from tierbench.api.trial_plan import AgentAccess, DownloadPlan, DownloadTarget, PlannedTrial
+from tierbench.api.trial_plan import AgentAccess, PlannedTrial, TransferPlan, TransferTarget
 from tierbench.results.client_output import Output, SealState, add_sealed, check_seal, parse_output
 from tierbench.workloads.manifests import plan_document
 
@@ -18,13 +18,12 @@ def command(
     client: Path, message: Path, url: str, trials: Iterable[int] = (1,), agent: AgentAccess | None = None, **fields: Any
 ) -> list[str]:
     """The command line to download a file, with further fields of the plan."""
-    plan = DownloadPlan(
+    plan = TransferPlan(
         contract=CONTRACT_VERSION,
-        kind="Download",
+        kind="Transfer",
         schedule=tuple(PlannedTrial(trial=trial) for trial in trials),
-        targets=(DownloadTarget(url=url, agent=agent),),
-        size_bytes=SIZE,
-        **fields,
+        targets=(TransferTarget(url=url, agent=agent),),
+        **{"size_bytes": SIZE, **fields},
     )
     return [str(client), "measure", f"--plan={plan_document(plan)}", "--output=json", f"--termination-log={message}"]
 

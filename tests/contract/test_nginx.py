@@ -6,19 +6,23 @@ import shutil
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from tests.contract.conftest import HANG_SECONDS
+from tests.contract.test_client import run, valid
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
-from tierbench.kinds.file_transfer.storage import DATA, FOLDER
-from tierbench.kinds.file_transfer.workload import PORTS, configuration
+from tierbench.api.measurements import TransferDirection
+from tierbench.kinds.file_transfer.nginx import PORTS, configuration
+from tierbench.kinds.file_transfer.storage import COPIES, DATA, FOLDER, RECEIVED, RECEIVED_ROOT, Files
 
 SIZES = (1000, 2000)
+MOST = 300_000  # of an upload: more than nginx keeps in memory
+FILES = Files(SIZES, most_received=MOST, names=2)
 SECRET = "root:x:0:0"
 ELSEWHERE = [
     *(
@@ -87,6 +91,18 @@ class Server:
         connection.request(method, path, headers=headers or {})
         return connection.getresponse()
 
+    def put(self, path: str, content: bytes) -> int:
+        """Status of an upload."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
+        connection.request("PUT", path, body=content)
+        return connection.getresponse().status
+
+    @property
+    def received(self) -> list[str]:
+        """The names of all files that were uploaded, or are about to be."""
+        place = self.folder / RECEIVED
+        return sorted(str(item.relative_to(place)) for item in place.rglob("*") if not item.is_dir())
+
     def raw(self, request: bytes) -> bytes:
         """All that is answered until the connection is closed."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
@@ -101,10 +117,12 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     own, storage, (port,) = tmp_path_factory.mktemp("nginx"), tmp_path_factory.mktemp("storage"), free_ports(1)
     server = Server(port, storage / FOLDER)
     files = ["--sizes", ",".join(map(str, SIZES)), "--owner", f"{os.geteuid()}:{os.getegid()}"]
+    files += ["--receive-bytes", str(FILES.received_bytes)]
     subprocess.run([client, "prepare", "--reserve-bytes=0", "--directory", storage, *files], check=True)
     for place in (storage, server.folder):
         _put_others_files(place)
-    text = configuration([Tls.NONE], SIZES).replace("/tmp", str(own)).replace(DATA, str(server.folder))
+    text = configuration([Tls.NONE], FILES, read_timeout_milliseconds=300_000)
+    text = text.replace("/tmp", str(own)).replace(RECEIVED_ROOT, str(server.folder)).replace(DATA, str(server.folder))
     text = text.replace("worker_processes auto", "worker_processes 1")
     user = "user root;\n" if os.geteuid() == 0 else ""  # only this user may read the folders
     for anywhere, loopback in {"listen ": "listen 127.0.0.1:", "listen [::]:": "listen [::1]:"}.items():
@@ -248,3 +266,99 @@ def test_connections_that_ask_nothing_make_room_for_those_that_do(server: Server
     finally:
         for connection in idle:
             connection.close()
+
+
+def test_an_upload_replaces_the_file_of_its_name_when_it_is_whole(server: Server) -> None:
+    assert (server.put("/received/0", b"a" * MOST), server.received) == (201, ["0"])
+    with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_SECONDS) as connection:
+        connection.sendall(_put("/received/0") + b"b" * (MOST - 1))
+        _await(lambda: len(server.received) == COPIES - 1)  # the one that arrives is a file of its own
+        assert server.get("/received/0") == (200, b"a" * MOST)
+    _await(lambda: server.received == ["0"])
+    assert server.get("/received/0") == (200, b"a" * MOST)
+    assert server.put("/received/0", b"c") == 204
+    assert server.get("/received/0") == (200, b"c")
+    assert (server.ask("DELETE", "/received/0").status, server.received) == (204, [])
+
+
+def test_an_upload_has_the_size_of_the_largest_file(server: Server) -> None:
+    assert b" 413 " in server.raw(_put("/received/1", MOST + 1)).splitlines()[0]
+    chunked = b"PUT /received/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % (MOST + 1)
+    assert b" 413 " in server.raw(chunked + b"a").splitlines()[0]
+    assert server.received == []
+
+
+def test_two_uploads_come_to_a_name_at_once_and_no_more(server: Server) -> None:
+    head = _put("/received/1")
+    coming = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+    try:
+        for connection in coming:
+            connection.sendall(head + b"a" * (MOST - 1))
+        _await(lambda: len(server.received) == len(coming))
+        assert b" 503 " in server.raw(head + b"a" * MOST).splitlines()[0]
+        assert server.put("/received/0", b"a") == 201
+    finally:
+        for connection in coming:
+            connection.close()
+    _await(lambda: server.received == ["0"])
+    assert server.ask("DELETE", "/received/0").status == 204
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/received/2", "/received/00", "/received/0/", "/received/", "/received/partial/0000000001", "/received/.",
+        "/x", "/received/../1000.bin", "/received/0/../../secret", "/received/%2e%2e/secret", "/received%2f0%00",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "GET"])
+def test_nothing_else_is_received(server: Server, method: str, path: str) -> None:
+    before = (server.folder / "1000.bin").read_bytes()
+    answer = server.ask(method, path, {"Content-Length": "0"})
+    assert answer.status in {400, 404, 405} or (method, path) == ("GET", "/received/../1000.bin")
+    assert SECRET.encode() not in answer.read()
+    assert server.received == []
+    assert (server.folder / "1000.bin").read_bytes() == before
+
+
+@pytest.mark.parametrize("method", ["MKCOL", "MOVE", "COPY", "POST", "PATCH", "PROPFIND", "LOCK"])
+def test_uploads_are_put_and_removed_and_nothing_more(server: Server, method: str) -> None:
+    assert server.put("/received/0", b"a") == 201
+    answer = server.ask(method, "/received/0", {"Content-Length": "0", "Destination": "/received/1"})
+    assert answer.status == 405
+    assert server.received == ["0"]
+    assert server.ask("DELETE", "/received/0").status == 204
+
+
+def test_a_link_among_uploads_is_neither_read_nor_written_through(server: Server, tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text(SECRET)
+    (server.folder / RECEIVED / "0").symlink_to(secret)
+    assert server.get("/received/0")[0] == 403
+    assert server.put("/received/0", b"a") == 204
+    assert server.get("/received/0") == (200, b"a")
+    assert server.ask("DELETE", "/received/0").status == 204
+    assert secret.read_text() == SECRET
+
+
+def test_the_client_uploads_to_it_and_leaves_nothing(client: Path, server: Server, tmp_path: Path) -> None:
+    code, log, _ = run(
+        client, tmp_path, f"http://127.0.0.1:{server.port}/received", trials=(1, 2), size_bytes=MOST,
+        direction=TransferDirection.UPLOAD, concurrency=2, verify_digest=True,
+    )  # fmt: skip
+    assert code == 0
+    trials = [valid(each) for each in log.splitlines()]
+    found = [trial["transfer"] for trial in trials if trial["record"] == "Trial"]
+    assert [(each["direction"], each["bytes"], each["errors"]) for each in found] == 2 * [("Upload", 2 * MOST, 0)]
+    assert server.received == []
+
+
+def _put(path: str, size: int = MOST) -> bytes:
+    return f"PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode()
+
+
+def _await(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + HANG_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

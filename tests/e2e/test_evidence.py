@@ -6,7 +6,14 @@ import pytest
 
 from tests.cluster import Cluster
 from tests.cluster.volumes import CLASS
-from tests.e2e.benchmarks import SHORT_PREFLIGHT, Running, assert_every_trial_once, assert_nothing_left, file_transfer
+from tests.e2e.benchmarks import (
+    HOST_PATH,
+    SHORT_PREFLIGHT,
+    Running,
+    assert_every_trial_once,
+    assert_nothing_left,
+    file_transfer,
+)
 from tests.e2e.conftest import USERS
 from tests.e2e.kubectl import Kubectl
 
@@ -33,22 +40,28 @@ def test_cold_and_warm_files_are_read_from_disk_and_cache(kubectl: Kubectl) -> N
         assert sample["deviceReadBytes"] <= 0.1 * size
 
 
+BOTH = {"directions": ["Download", "Upload"], "concurrency": [2]}
+
+
 @pytest.mark.parametrize(
-    "access",
+    ("access", "more"),
     [
-        *(pytest.param(access, marks=pytest.mark.release) for access in ("PodIP", "ClusterIP")),
-        "NodePort",
-        pytest.param("HostNetwork", marks=pytest.mark.privileged),
+        pytest.param("PodIP", {**BOTH, "storage": HOST_PATH}, marks=pytest.mark.release, id="PodIP"),
+        pytest.param("ClusterIP", BOTH, marks=pytest.mark.release, id="ClusterIP"),
+        pytest.param("NodePort", {}, id="NodePort"),
+        pytest.param("HostNetwork", {}, marks=pytest.mark.privileged, id="HostNetwork"),
     ],
 )
-def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str) -> None:
-    kubectl.apply(file_transfer(access=access, tls=["None", "TLSv1.3"], verifyDigest=True, repetitions=1))
+def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str, more: dict[str, Any]) -> None:
+    kubectl.apply(file_transfer(access=access, tls=["None", "TLSv1.3"], verifyDigest=True, repetitions=1, **more))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 1)
     for result in running.results:
         transfer = result["status"]["trials"][0]["transfer"]
         assert transfer["digestVerified"] is True
+        assert transfer.get("direction", "Download") == result["spec"]["levels"].get("direction", "Download")
+        assert transfer["bytes"] == transfer["downloads"] * 2**20
         assert (transfer.get("tlsNanoseconds", 0) > 0) == (result["spec"]["levels"]["tls"] != "None")
     assert_nothing_left(running)
 

@@ -142,7 +142,7 @@ def _line(body: Mapping[str, Any]) -> bytes:
 def _name(plan: Plan) -> str:
     """Returns the name of the run in which a client with such a plan was recorded."""
     match plan["kind"]:
-        case "Download":
+        case "Transfer":
             return "files"
         case "Network":
             return str(plan["protocol"].lower())

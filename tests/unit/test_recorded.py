@@ -28,7 +28,7 @@ def _printed(plan: Plan) -> tuple[Replay, OutputParser]:
 @pytest.mark.parametrize(
     "plan",
     [
-        {"kind": "Download", "schedule": scheduled((3, 1), (4, 1), (3, 2))},
+        {"kind": "Transfer", "schedule": scheduled((3, 1), (4, 1), (3, 2))},
         {
             "kind": "Broker", "parts": 5, "part": 4, "barrier": "r1-c1-a1", "targets": [{"url": "mqtt://h:1"}],
             "schedule": scheduled((3, 1), (4, 1), (3, 12)),
@@ -55,7 +55,7 @@ def test_recorded_statuses_have_only_fields_of_this_version(name: str) -> None:
 
 
 def test_a_log_without_one_line_does_not_match_the_seal() -> None:
-    replay, reader = Replay({"kind": "Download", "schedule": scheduled((1, 1), (1, 2))}), OutputParser()
+    replay, reader = Replay({"kind": "Transfer", "schedule": scheduled((1, 1), (1, 2))}), OutputParser()
     for turn in replay.schedule:
         line = replay.end(turn, NOW)
         reader.feed(line if turn.trial == 1 else b"")

@@ -96,7 +96,12 @@ def paced(
 
 
 def test_result_has_levels_and_parameters() -> None:
-    assert levels_and_parameters(paced("cloud", RATE, SLOW)) == {"fileSize": "1M", **LEVELS, **RATE}
+    assert levels_and_parameters(paced("cloud", RATE, SLOW)) == {
+        "fileSize": "1M",
+        **LEVELS,
+        **RATE,
+        "direction": "Download",
+    }
 
 
 def test_results_of_different_pacing_are_not_pooled() -> None:

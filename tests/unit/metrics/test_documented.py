@@ -37,7 +37,7 @@ BROKER: dict[str, Any] = {
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
 EVERYTHING: dict[str, list[Benchmark]] = {
     "FileTransferBenchmark": [
-        benchmark(fileSizes=["1Mi"], concurrency=[1], cacheState=["Cold"], tls=TLS, servers=WITH_IMAGES, links=LINKS),
+        benchmark(fileSizes=["1Mi"], directions=["Upload"], tls=TLS, servers=WITH_IMAGES, links=LINKS),
     ],
     "BrokerBenchmark": [
         broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),

@@ -19,7 +19,7 @@ func prepareCommand() *cobra.Command {
 	options := prepare.Options{Progress: os.Stdout}
 	command := &cobra.Command{
 		Use:   "prepare --sizes BYTES,…",
-		Short: "Write files of random content, SIZE.bin, and their digests, unless they are there",
+		Short: "Write files of random content, SIZE.bin, and their digests, unless they are there, and make room for uploads",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return explain(runPrepare(command.Context(), options, sizes, owner, marker), terminationLog)
@@ -28,14 +28,13 @@ func prepareCommand() *cobra.Command {
 	set := command.Flags()
 	set.StringVar(&options.Directory, "directory", "/data", "where the files go, into a folder "+prepare.Folder)
 	set.StringVar(&sizes, "sizes", "", "sizes in bytes, with commas between")
+	set.Int64Var(&options.Receive, "receive-bytes", 0, "bytes that uploads may need, in a folder of their own; 0 for none")
 	set.StringVar(&owner, "owner", "", "UID:GID of the files; required for root, and refused for other users")
 	set.Int64Var(&options.Reserve, "reserve-bytes", -1, "space to leave free (15% of the file system and 1 GiB)")
 	set.Int64Var(&options.Most, "most-bytes", 0, "bytes that all files may have; 0 for no limit")
 	set.StringVar(&marker, "hold", "", "keep no other files, create this FILE when all are there, and remove them on SIGTERM")
 	set.StringVar(&terminationLog, "termination-log", "", "file for the reason of a failure")
-	if err := command.MarkFlagRequired("sizes"); err != nil {
-		panic(err)
-	}
+	command.MarkFlagsOneRequired("sizes", "receive-bytes")
 	return command
 }
 
@@ -83,6 +82,9 @@ func explain(err error, terminationLog string) error {
 
 func parseSizes(text string) ([]int64, error) {
 	var sizes []int64
+	if text == "" {
+		return nil, nil
+	}
 	for _, word := range strings.Split(text, ",") {
 		size, err := strconv.ParseInt(strings.TrimSpace(word), 10, 64)
 		if err != nil || size < 1 {

@@ -73,7 +73,7 @@ func TestTargetOverItsDeadlineIsStoppedAndNamed(t *testing.T) {
 }
 
 func TestWrongTargetsAreReportedWithAHint(t *testing.T) {
-	one := `{"contract": 1, "kind": "Download", "sizeBytes": 1, "schedule": [{"case": 3, "trial": 1}], "targets": [{"case": %d, "url": "http://h"}, {"case": %d, "url": "http://h"}]}`
+	one := `{"contract": 1, "kind": "Transfer", "sizeBytes": 1, "schedule": [{"case": 3, "trial": 1}], "targets": [{"case": %d, "url": "http://h"}, {"case": %d, "url": "http://h"}]}`
 	for wrong, says := range map[string]string{
 		fmt.Sprintf(one, 3, 3): "targets[1].case is 3",
 		fmt.Sprintf(one, 4, 5): "schedule[0].case is 3",

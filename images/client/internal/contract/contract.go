@@ -157,18 +157,25 @@ const (
 	Corrupt     = "Corrupt"
 )
 
-// Transfer holds the measurements of the downloads of a trial.
+// Directions of a transfer.
+const (
+	Download = "Download"
+	Upload   = "Upload"
+)
+
+// Transfer holds the measurements of the downloads or uploads of a trial. A time is nil if it is not known.
 type Transfer struct {
+	Direction               string           `json:"direction,omitempty"`
 	Bytes                   int64            `json:"bytes"`
 	Downloads               int64            `json:"downloads"`
 	Retries                 int64            `json:"retries"`
 	RetryCauses             map[string]int64 `json:"retryCauses"`
 	Errors                  int64            `json:"errors"`
 	LookupNanoseconds       int64            `json:"lookupNanoseconds"`
-	ConnectNanoseconds      int64            `json:"connectNanoseconds"`
-	TLSNanoseconds          int64            `json:"tlsNanoseconds"`
-	FirstByteNanoseconds    int64            `json:"firstByteNanoseconds"`
-	LongestStallNanoseconds int64            `json:"longestStallNanoseconds"`
+	ConnectNanoseconds      *int64           `json:"connectNanoseconds,omitempty"`
+	TLSNanoseconds          *int64           `json:"tlsNanoseconds,omitempty"`
+	FirstByteNanoseconds    *int64           `json:"firstByteNanoseconds,omitempty"`
+	LongestStallNanoseconds *int64           `json:"longestStallNanoseconds,omitempty"`
 	DigestVerified          bool             `json:"digestVerified"`
 	Copied                  *bool            `json:"copied,omitempty"`
 	Cipher                  string           `json:"cipher,omitempty"`

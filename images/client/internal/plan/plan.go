@@ -14,7 +14,7 @@ import (
 
 // Kinds of plans.
 const (
-	Download = "Download"
+	Transfer = "Transfer"
 	Broker   = "Broker"
 	Network  = "Network"
 )
@@ -30,7 +30,7 @@ const (
 //go:embed plan.schema.json
 var generated []byte
 
-// Read returns a plan, a *DownloadPlan, *BrokerPlan or *NetworkPlan, with defaults for what it leaves out.
+// Read returns a plan, a *TransferPlan, *BrokerPlan or *NetworkPlan, with defaults for what it leaves out.
 func Read(text string) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader([]byte(text)))
 	decoder.UseNumber()
@@ -42,9 +42,9 @@ func Read(text string) (any, error) {
 		return nil, errors.New("it is not one JSON document")
 	}
 	fields, _ := given.(map[string]any)
-	read, known := map[any]any{Download: &DownloadPlan{}, Broker: &BrokerPlan{}, Network: &NetworkPlan{}}[fields["kind"]]
+	read, known := map[any]any{Transfer: &TransferPlan{}, Broker: &BrokerPlan{}, Network: &NetworkPlan{}}[fields["kind"]]
 	if !known {
-		return nil, fmt.Errorf("kind is %s: write %s, %s or %s", show(fields["kind"]), Download, Broker, Network)
+		return nil, fmt.Errorf("kind is %s: write %s, %s or %s", show(fields["kind"]), Transfer, Broker, Network)
 	}
 	var document struct {
 		Definitions definitions `json:"$defs"`

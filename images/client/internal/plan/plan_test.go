@@ -10,7 +10,7 @@ import (
 
 const (
 	common = `"contract": 1, "schedule": [{"trial": 1}]`
-	small  = `{` + common + `, "kind": "Download", "sizeBytes": 5000000000, "targets": [{"url": "http://h/f"}]}`
+	small  = `{` + common + `, "kind": "Transfer", "sizeBytes": 5000000000, "targets": [{"url": "http://h/f"}]}`
 	broker = `{` + common + `, "kind": "Broker", "targets": [{"url": "mqtt://h:1"}], "load": {"messages": 1}, "pacing": {"type": "OpenLoop", "intervalNanoseconds": 3000000000}`
 )
 
@@ -19,7 +19,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := read.(*DownloadPlan)
+	given := read.(*TransferPlan)
 	if given.SizeBytes != 5e9 || given.Attempts != 20 || given.ReadTimeoutMilliseconds != 1000 || given.CacheState != "Unchanged" || given.Targets[0].Agent.URL != "" {
 		t.Errorf("%+v", given)
 	}
@@ -44,7 +44,7 @@ func TestTypesHaveEveryFieldOfTheSchema(t *testing.T) {
 	if err := json.Unmarshal(content, &document); err != nil {
 		t.Fatal(err)
 	}
-	for _, kind := range []any{DownloadPlan{}, BrokerPlan{}, NetworkPlan{}, BrokerTarget{}, KafkaSettings{}} {
+	for _, kind := range []any{TransferPlan{}, BrokerPlan{}, NetworkPlan{}, BrokerTarget{}, KafkaSettings{}} {
 		of, properties := reflect.TypeOf(kind), document.Definitions[reflect.TypeOf(kind).Name()].Properties
 		for index := range of.NumField() {
 			if name := of.Field(index).Tag.Get("json"); properties[name] == nil {
@@ -61,9 +61,9 @@ func TestWhatIsWrongWithAPlanIsNamed(t *testing.T) {
 	for wrong, says := range map[string]string{
 		``:                                  "not JSON",
 		`{} {}`:                             "not one JSON document",
-		`[]`:                                "kind is absent: write Download, Broker or Network",
+		`[]`:                                "kind is absent: write Transfer, Broker or Network",
 		`{"kind": "Upload"}`:                `kind is "Upload"`,
-		`{"kind": "Download"}`:              "the plan lacks",
+		`{"kind": "Transfer"}`:              "the plan lacks",
 		strings.Replace(small, "1", "2", 1): "contract is 2: write 1",
 		strings.Replace(small, "5000000000", `"5"`, 1):              `sizeBytes is "5": write a whole number from 1 to`,
 		strings.Replace(small, "5000000000", "0.5", 1):              "sizeBytes is 0.5: write a whole number",

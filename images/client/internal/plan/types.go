@@ -58,37 +58,6 @@ type BrokerTarget struct {
 	CAFile          string      `json:"caFile"`
 }
 
-// DownloadPlan: Download a file over HTTP, with the semantics of wget.
-type DownloadPlan struct {
-	Contract                int              `json:"contract"`
-	WarmupTrials            int              `json:"warmupTrials"`
-	Schedule                []PlannedTrial   `json:"schedule"`
-	Link                    PlannedLink      `json:"link"`
-	Kind                    string           `json:"kind"`
-	Targets                 []DownloadTarget `json:"targets"`
-	SizeBytes               int64            `json:"sizeBytes"`
-	Concurrency             int              `json:"concurrency"`
-	CacheState              string           `json:"cacheState"`
-	ReadTimeoutMilliseconds int              `json:"readTimeoutMilliseconds"`
-	Attempts                int              `json:"attempts"`
-	WaitMilliseconds        int              `json:"waitMilliseconds"`
-	MaxWaitMilliseconds     int              `json:"maxWaitMilliseconds"`
-	TrialSeconds            int              `json:"trialSeconds"`
-	TLS                     string           `json:"tls"`
-	ServerName              string           `json:"serverName"`
-	VerifyDigest            bool             `json:"verifyDigest"`
-	CopyContent             bool             `json:"copyContent"`
-}
-
-// DownloadTarget: A file of a server.
-type DownloadTarget struct {
-	Case            int         `json:"case"`
-	DeadlineSeconds int         `json:"deadlineSeconds"`
-	Agent           AgentAccess `json:"agent"`
-	URL             string      `json:"url"`
-	CAFile          string      `json:"caFile"`
-}
-
 // KafkaSettings: The settings of Kafka's clients.
 type KafkaSettings struct {
 	Codec              string   `json:"codec"`
@@ -162,4 +131,36 @@ type PlannedPing struct {
 type PlannedTrial struct {
 	Case  int `json:"case"`
 	Trial int `json:"trial"`
+}
+
+// TransferPlan: Transfer a file over HTTP, with the semantics of wget.
+type TransferPlan struct {
+	Contract                int              `json:"contract"`
+	WarmupTrials            int              `json:"warmupTrials"`
+	Schedule                []PlannedTrial   `json:"schedule"`
+	Link                    PlannedLink      `json:"link"`
+	Kind                    string           `json:"kind"`
+	Direction               string           `json:"direction"`
+	Targets                 []TransferTarget `json:"targets"`
+	SizeBytes               int64            `json:"sizeBytes"`
+	Concurrency             int              `json:"concurrency"`
+	CacheState              string           `json:"cacheState"`
+	ReadTimeoutMilliseconds int              `json:"readTimeoutMilliseconds"`
+	Attempts                int              `json:"attempts"`
+	WaitMilliseconds        int              `json:"waitMilliseconds"`
+	MaxWaitMilliseconds     int              `json:"maxWaitMilliseconds"`
+	TrialSeconds            int              `json:"trialSeconds"`
+	TLS                     string           `json:"tls"`
+	ServerName              string           `json:"serverName"`
+	VerifyDigest            bool             `json:"verifyDigest"`
+	CopyContent             bool             `json:"copyContent"`
+}
+
+// TransferTarget: A file of a server, or the place of files that it receives.
+type TransferTarget struct {
+	Case            int         `json:"case"`
+	DeadlineSeconds int         `json:"deadlineSeconds"`
+	Agent           AgentAccess `json:"agent"`
+	URL             string      `json:"url"`
+	CAFile          string      `json:"caFile"`
 }

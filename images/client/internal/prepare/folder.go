@@ -22,6 +22,8 @@ import (
 const Folder = "_tierbench"
 
 const (
+	received        = "received" // the folder of uploads, below Folder
+	partial         = "partial"  // below received, of uploads that have not ended
 	temporarySuffix = ".part"
 	digestSuffix    = ".sha256"
 	lockPause       = 100 * time.Millisecond
@@ -68,7 +70,7 @@ func (f *folder) open(ctx context.Context) error {
 	if err := f.lock(ctx); err != nil {
 		return err
 	}
-	return f.removeTemporary()
+	return errors.Join(f.removeTemporary(), f.emptyReceived())
 }
 
 func (f *folder) close() {
@@ -141,6 +143,47 @@ func (f *folder) removeTemporary() error {
 	for _, entry := range entries {
 		if temporary.MatchString(entry.Name()) {
 			if err := f.own.Remove(entry.Name()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// makeReceived creates the folders of uploads, and lets the server's group write to them. They keep the owner of the others, who
+// removes them.
+func (f *folder) makeReceived() error {
+	for _, folder := range []string{received, received + "/" + partial} {
+		if err := f.own.Mkdir(folder, 0o770); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := f.own.Chmod(folder, 0o770); err != nil {
+			return err
+		}
+		if f.root {
+			if err := f.own.Lchown(folder, -1, f.gid); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// emptyReceived removes the uploads of a server before this one. It leaves the folders, because a server may have mounted them.
+func (f *folder) emptyReceived() error {
+	for _, folder := range []string{received + "/" + partial, received} {
+		entries, err := fs.ReadDir(f.own.FS(), folder)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, entry := range entries {
+			if entry.Name() == partial {
+				continue
+			}
+			if err := f.own.RemoveAll(folder + "/" + entry.Name()); err != nil {
 				return err
 			}
 		}

@@ -31,6 +31,7 @@ const (
 type Options struct {
 	Directory    string // the files are in Folder within it
 	Sizes        []int64
+	Receive      int64 // bytes that uploads may need; 0: there are none
 	UID, GID     int   // of the files; only root can give them away
 	Reserve      int64 // bytes to leave free; negative: 15% of the file system and 1 GiB
 	Most         int64 // bytes of all files in Folder; 0: no limit
@@ -77,7 +78,7 @@ func Hold(ctx context.Context, options Options, marker string) error {
 	if err == nil {
 		<-ctx.Done()
 	}
-	return errors.Join(err, folder.removeAllBut(nil))
+	return errors.Join(err, folder.removeAllBut(nil), folder.own.RemoveAll(received))
 }
 
 func (f *folder) prepare(ctx context.Context, options Options) error {
@@ -96,6 +97,11 @@ func (f *folder) prepare(ctx context.Context, options Options) error {
 	}
 	if err := options.checkLimit(f); err != nil {
 		return err
+	}
+	if options.Receive > 0 {
+		if err := f.makeReceived(); err != nil {
+			return err
+		}
 	}
 	for _, size := range options.Sizes {
 		reused := !slices.Contains(missing, size)
@@ -126,7 +132,7 @@ func (o Options) checkLimit(folder *folder) error {
 	if err != nil {
 		return err
 	}
-	var needed int64
+	needed := o.Receive
 	for _, file := range files {
 		needed += file.Size()
 	}
@@ -136,13 +142,13 @@ func (o Options) checkLimit(folder *folder) error {
 	if o.Most == 0 || needed <= o.Most {
 		return nil
 	}
-	message := fmt.Sprintf("the files need %s, and a node may have %s: take larger sizes out of spec.fileSizes, or ask an administrator to "+
-		"raise the chart value limits.nodeFiles", inUnits(needed), inUnits(o.Most))
+	message := fmt.Sprintf("the files need %s%s, and a node may have %s: take larger sizes out of spec.fileSizes, or ask an administrator to "+
+		"raise the chart value limits.nodeFiles", inUnits(needed), o.uploads(), inUnits(o.Most))
 	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
 }
 
 func (o Options) checkSpace(missing []int64) error {
-	var needed int64
+	needed := o.Receive
 	for _, size := range missing {
 		needed += size
 	}
@@ -165,9 +171,17 @@ func (o Options) checkSpace(missing []int64) error {
 	if needed <= free-reserve {
 		return nil
 	}
-	message := fmt.Sprintf("the files need %s, and %s must stay free, but only %s are free: remove larger sizes from spec.fileSizes, "+
-		"free space, or choose another spec.storage", inUnits(needed), inUnits(reserve), inUnits(free))
+	message := fmt.Sprintf("the files need %s%s, and %s must stay free, but only %s are free: remove larger sizes from spec.fileSizes, "+
+		"free space, or choose another spec.storage", inUnits(needed), o.uploads(), inUnits(reserve), inUnits(free))
 	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
+}
+
+// uploads says what of the needed space is for uploads.
+func (o Options) uploads() string {
+	if o.Receive == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s of it for uploads, three times spec.concurrency)", inUnits(o.Receive))
 }
 
 func inUnits(number int64) string {

@@ -64,6 +64,15 @@ func Parse(structure []byte, remote net.Addr) Counters {
 	return count(info, remote)
 }
 
+// Acknowledged returns the bytes that the other side has acknowledged, or 0 if they are not known.
+func Acknowledged(conn *net.TCPConn) int64 {
+	info, err := info(conn)
+	if err != nil {
+		return 0
+	}
+	return int64(info.Bytes_acked)
+}
+
 // Established reports whether neither side has closed the connection, as far as the kernel knows.
 func Established(conn *net.TCPConn) bool {
 	info, err := info(conn)

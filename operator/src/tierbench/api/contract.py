@@ -190,7 +190,9 @@ class Histogram(Model):
 class Distributions(Model):
     """Distributions within a trial."""
 
-    download_duration: Histogram | None = Field(default=None, description="Time of each download that got all bytes.")
+    download_duration: Histogram | None = Field(
+        default=None, description="Time of each download or upload that ended with all bytes."
+    )
     round_trip: Histogram | None = Field(
         default=None, description="Time from the intended sending of a message to its arrival, on one clock."
     )

@@ -1,5 +1,6 @@
 """The measurements of a trial of each kind, and what the preflight measures of the network between two nodes."""
 
+from enum import StrEnum
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -16,11 +17,26 @@ class Failure(Model):
     message: Printable = Field(max_length=1024, description="Details for a person, and what to do next.")
 
 
+class TransferDirection(StrEnum):
+    """The direction of a file, as the client sees it."""
+
+    UPLOAD = "Upload"
+    DOWNLOAD = "Download"
+
+
 class RetryCauses(Model):
     """Retries by cause."""
 
-    stalled: Count = Field(default=0, alias="Stalled", description="No data for longer than the read timeout.")
-    truncated: Count = Field(default=0, alias="Truncated", description="The connection ended before the content did.")
+    stalled: Count = Field(
+        default=0,
+        alias="Stalled",
+        description="For longer than the read timeout, no data came, or the server acknowledged none.",
+    )
+    truncated: Count = Field(
+        default=0,
+        alias="Truncated",
+        description="The connection ended before the content did, or before the server answered.",
+    )
     reset: Count = Field(default=0, alias="Reset", description="The connection was reset.")
     refused: Count = Field(default=0, alias="Refused", description="The connection was refused.")
     unreachable: Count = Field(default=0, alias="Unreachable", description="No connection within the read timeout.")
@@ -29,31 +45,47 @@ class RetryCauses(Model):
 
 
 class Transfer(Model):
-    """The downloads of one trial."""
+    """The transfers of one trial: downloads or uploads."""
 
-    bytes: Count = Field(default=0, description="Bytes of content received, each counted once.")
-    downloads: Count = Field(default=0, description="Number of downloads, all at the same time.")
-    retries: Count = Field(default=0, description="Retries of all downloads.")
+    direction: TransferDirection = Field(
+        default=TransferDirection.DOWNLOAD, description="Direction of the file, as the client sees it."
+    )
+    bytes: Count = Field(
+        default=0,
+        description="Bytes of content received, each counted once. Of uploads, those of the files that the server has "
+        "confirmed.",
+    )
+    downloads: Count = Field(default=0, description="Number of downloads or uploads, all at the same time.")
+    retries: Count = Field(default=0, description="Retries of all transfers.")
     retry_causes: RetryCauses = Field(default=RetryCauses(), description="Retries by cause.")
-    errors: Count = Field(default=0, description="Downloads that ended without all bytes.")
+    errors: Count = Field(default=0, description="Transfers that ended without all bytes.")
     lookup_nanoseconds: Nanoseconds = Field(
         default=0,
-        description="Time to look up the server's name, once for all downloads and attempts, before the time of the "
+        description="Time to look up the server's name, once for all transfers and attempts, before the time of the "
         "trial starts. 0 if the client has an IP address.",
     )
-    connect_nanoseconds: Nanoseconds = Field(
-        default=0, description="Time to establish the TCP connection of the first attempt, mean of the downloads."
+    connect_nanoseconds: Nanoseconds | None = Field(
+        default=None, description="Time to establish the TCP connection of the first attempt, mean of the transfers."
     )
-    tls_nanoseconds: Nanoseconds = Field(
-        default=0, description="Time of the TLS handshake of the first attempt, mean of the downloads."
+    tls_nanoseconds: Nanoseconds | None = Field(
+        default=None,
+        description="Time of the TLS handshake of the first attempt, mean of the transfers. Absent without TLS.",
     )
-    first_byte_nanoseconds: Nanoseconds = Field(
-        default=0, description="Time from the written request to the first byte of the response, mean of the downloads."
+    first_byte_nanoseconds: Nanoseconds | None = Field(
+        default=None,
+        description="Time from the written request to the first byte of the response, mean of the downloads. Absent "
+        "for uploads: their response begins after the last byte.",
     )
-    longest_stall_nanoseconds: Nanoseconds = Field(default=0, description="The longest time without data.")
+    longest_stall_nanoseconds: Nanoseconds | None = Field(
+        default=None,
+        description="The longest time without data. Of uploads, the longest time in which the server acknowledged no "
+        "data or wrote no response, to 10 ms.",
+    )
     digest_verified: bool = Field(default=False, description="Whether the digest of the content was compared.")
     copied: bool | None = Field(
-        default=None, description="Whether the client copied the content from the kernel, which TLS and digests need."
+        default=None,
+        description="Whether the client copied the content from the kernel, which TLS and digests need. Absent for "
+        "uploads.",
     )
     cipher: Printable | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
 

@@ -11,6 +11,7 @@ from pydantic import Field, Strict
 
 from tierbench.api.benchmark import Delivery, Tls
 from tierbench.api.contract import MAXIMUM_TRIALS, TrialNumber
+from tierbench.api.measurements import TransferDirection
 from tierbench.api.model import Model
 
 MAXIMUM_TARGETS: Final = 128
@@ -91,25 +92,30 @@ class CacheState(StrEnum):
     COLD = "Cold"
 
 
-class DownloadTarget(TargetFields):
-    """A file of a server."""
+class TransferTarget(TargetFields):
+    """A file of a server, or the place of files that it receives."""
 
-    url: Address = Field(description="http://HOST:PORT/PATH or https://HOST:PORT/PATH.")
+    url: Address = Field(
+        description="http://HOST:PORT/PATH or https://HOST:PORT/PATH. Upload number n, counted from 0, goes to PATH/n."
+    )
     ca_file: Path = Field(description="The CA to trust instead of those of the system.")
 
 
-class DownloadPlan(PlanFields):
-    """Download a file over HTTP, with the semantics of wget."""
+class TransferPlan(PlanFields):
+    """Transfer a file over HTTP, with the semantics of wget."""
 
-    kind: Literal["Download"] = Field(description="Download: a file over HTTP.")
-    targets: tuple[DownloadTarget, ...] = Field(
+    kind: Literal["Transfer"] = Field(description="Transfer: a file over HTTP.")
+    direction: TransferDirection = Field(
+        default=TransferDirection.DOWNLOAD, description="Download by GET, or Upload by PUT."
+    )
+    targets: tuple[TransferTarget, ...] = Field(
         min_length=1, max_length=MAXIMUM_TARGETS, description="The file on each server."
     )
     size_bytes: int = Field(ge=1, le=2**50, description="Size of the file.")
-    concurrency: Positive = Field(default=1, description="Downloads at the same time.")
+    concurrency: Positive = Field(default=1, description="Transfers at the same time.")
     cache_state: CacheState = Field(default=CacheState.UNCHANGED, description="Page cache before each trial.")
     read_timeout_milliseconds: Positive = Field(default=1000, description="Retry after this time without data.")
-    attempts: Positive = Field(default=20, description="Maximum number of connections of a download.")
+    attempts: Positive = Field(default=20, description="Maximum number of connections of a transfer.")
     wait_milliseconds: Whole = Field(default=1000, description="Pause before a retry.")
     max_wait_milliseconds: Whole = Field(
         default=0, description="Maximum pause. Each pause is longer by the first one. 0: all are the same."
@@ -117,7 +123,10 @@ class DownloadPlan(PlanFields):
     trial_seconds: Whole = Field(default=0, description="Time limit of a trial. 0: none.")
     tls: Tls = Field(default=Tls.NONE, description="Exactly this version.")
     server_name: Path = Field(description="Name in the server's certificate. Empty: the host of the URL.")
-    verify_digest: bool = Field(default=False, description="Compare the content with the SHA-256 at URL.sha256.")
+    verify_digest: bool = Field(
+        default=False,
+        description="Compare the content with the SHA-256 at URL.sha256. Of uploads, read back what the server stored.",
+    )
     copy_content: bool = Field(
         default=False, description="Copy plain content out of the kernel, as TLS has to, instead of dropping it there."
     )
@@ -300,7 +309,7 @@ class NetworkPlan(MeetingFields):
     )
 
 
-TrialPlan = Annotated[DownloadPlan | BrokerPlan | NetworkPlan, Field(discriminator="kind")]
+TrialPlan = Annotated[TransferPlan | BrokerPlan | NetworkPlan, Field(discriminator="kind")]
 """The plan of a client, by its kind."""
 
-PLANS: Final[tuple[type[PlanFields], ...]] = (DownloadPlan, BrokerPlan, NetworkPlan)
+PLANS: Final[tuple[type[PlanFields], ...]] = (TransferPlan, BrokerPlan, NetworkPlan)

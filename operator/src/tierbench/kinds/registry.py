@@ -220,6 +220,8 @@ class BenchmarkKind:
     metrics: Metrics
     report: Report
     factors: Mapping[str, FactorTraits] = field(default_factory=dict)
+    implied: Mapping[str, str] = field(default_factory=dict)
+    """Levels of factors that results do not name if a benchmark leaves them alone."""
     images: Mapping[str, Image] = field(default_factory=dict)
     """Images by their names in the chart values."""
     reasons: Reasons = field(default_factory=Reasons)

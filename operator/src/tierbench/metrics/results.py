@@ -226,7 +226,8 @@ def result_samples(result: BenchmarkResult) -> Samples:
         ValueError: the level of a size is not a size.
     """
     spec, status = result.spec, result.status
-    kind = kind_of(spec.benchmark.kind).metrics
+    known = kind_of(spec.benchmark.kind)
+    kind = known.metrics
     samples = Samples(
         {
             "benchmark_namespace": result.metadata.namespace or "",
@@ -235,7 +236,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
-            **_labels(spec.levels, kind.factors),
+            **_labels({**known.implied, **spec.levels}, kind.factors),
         }
     )
     kind.add(samples, result)

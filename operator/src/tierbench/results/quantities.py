@@ -268,4 +268,7 @@ def levels_and_parameters(result: BenchmarkResult) -> dict[str, str]:
     Results that differ in any of them measured different things and are never pooled. A parameter in which results
     differ is treated as one more factor.
     """
-    return {**result.spec.levels, **result.spec.settings}
+    found = {**result.spec.levels, **result.spec.settings}
+    for name, level in kind_of(result.spec.benchmark.kind).implied.items():
+        found.setdefault(name, level)
+    return found

@@ -11,7 +11,9 @@ from tests.unit.domain.world import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
-from tierbench.kinds.file_transfer.workload import FileTransfer, configuration
+from tierbench.kinds.file_transfer.nginx import configuration
+from tierbench.kinds.file_transfer.storage import Files
+from tierbench.kinds.file_transfer.workload import FileTransfer
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement, plan
 from tierbench.workloads.workload import ClientInstance, ClientPart, Manifest, RunningServer, ServerInstance, Target
 
@@ -300,7 +302,7 @@ def test_in_a_round_of_refinement_a_server_has_the_files_of_that_round() -> None
 
 
 def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
-    text = configuration([Tls.TLS13], [1024])
+    text = configuration([Tls.TLS13], Files((1024,)))
     assert "listen 8080;" in text
     assert "listen 8444 ssl;" in text
     assert "ssl_protocols TLSv1.3;" in text
@@ -308,8 +310,8 @@ def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
 
 
 def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
-    assert "listen [::]:8444 ssl;" in configuration([Tls.TLS13], [1024])
-    assert "[::]" not in configuration([Tls.TLS13], [1024], ipv6=False)
+    assert "listen [::]:8444 ssl;" in configuration([Tls.TLS13], Files((1024,)))
+    assert "[::]" not in configuration([Tls.TLS13], Files((1024,)), ipv6=False)
     manifests = workload().server(INSTANCE)
     files = next(item for item in manifests if item["kind"] == "ConfigMap")["data"]
     command = " ".join(manifests[-1]["spec"]["containers"][0]["command"])

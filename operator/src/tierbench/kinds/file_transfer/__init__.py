@@ -1,4 +1,4 @@
-"""FileTransferBenchmark: nginx serves files of each size to clients that download them."""
+"""FileTransferBenchmark: clients download files of each size from nginx, or upload them to it."""
 
 from typing import Final
 
@@ -30,13 +30,14 @@ KIND: Final = BenchmarkKind(
     report=Report(
         report.cells,
         retries=report.retries,
-        spreads={"download_duration": "Time of a single download"},
+        spreads={"download_duration": "Time of a single transfer"},
     ),
     factors={
         "fileSize": FactorTraits(first=True, amount=True, refinable=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),
         "cacheState": FactorTraits(usual="Unchanged"),
     },
+    implied={"direction": "Download"},
     images={
         "nginx": Image(
             'The file server. You can use an official image: {repository: docker.io/library/nginx, tag: "1.29"}.',

@@ -70,7 +70,8 @@ def _retries() -> Panels:
         ),
         over_time(
             "Retries by cause",
-            "Why were there retries? Over all counted trials. Stalled: no data within the read timeout.",
+            "Why were there retries? Over all counted trials. Stalled: no data, or no acknowledgement, within the "
+            "read timeout.",
             "short",
             query(or_zero(causes, "cause", "none")),
         ),
@@ -83,7 +84,7 @@ def _retries() -> Panels:
         ),
         over_time(
             "Errors",
-            "How many downloads ended without all bytes? Over all counted trials.",
+            "How many transfers ended without all bytes? Over all counted trials.",
             "short",
             query(_PANELS.total("errors")),
         ),

@@ -1,11 +1,15 @@
-"""The measurements of a FileTransferBenchmark: quantities, and what distorts or explains them."""
+"""The measurements of a FileTransferBenchmark: quantities, and what distorts or explains them.
+
+The server reads the file of a download, and writes that of an upload. Its page cache and its disk explain the former
+only: the kernel writes later what the server has received.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from tierbench.api.contract import Outcome, ServerSample
-from tierbench.api.measurements import Transfer
+from tierbench.api.measurements import Transfer, TransferDirection
 from tierbench.api.quantity import parse_size
 from tierbench.api.record import RecordStatus, ResultTrial
 from tierbench.api.result import Note, ResultSpec
@@ -21,7 +25,11 @@ TITLES: Final = {
 }
 _NO_SAMPLE: Final = ServerSample()
 EVERYTHING: Final = ResultTrial(
-    trial=1, outcome=Outcome.COMPLETED, start_time="", duration_nanoseconds=1, transfer=Transfer()
+    trial=1,
+    outcome=Outcome.COMPLETED,
+    start_time="",
+    duration_nanoseconds=1,
+    transfer=Transfer(connect_nanoseconds=1, first_byte_nanoseconds=1),
 )
 """A trial that has all quantities."""
 WARM_PARTS_PER_MILLION: Final = 990_000
@@ -48,9 +56,19 @@ def quantities(trial: ResultTrial) -> dict[str, float | None]:
         "serverIoPressurePartsPerMillion": sample.io_pressure_parts_per_million,
         "serverDeviceReadBytes": sample.device_read_bytes,
         "serverResidentPartsPerMillion": sample.resident_before_parts_per_million,
-        "tcpRetransmits": sample.tcp_retransmits,
-        "tcpRoundTripNanoseconds": sample.round_trip_nanoseconds,
+        # They are those of the server, which sends only acknowledgements of an upload.
+        "tcpRetransmits": None if _is_upload(transfer) else sample.tcp_retransmits,
+        "tcpRoundTripNanoseconds": None if _is_upload(transfer) else sample.round_trip_nanoseconds,
     }
+
+
+def _is_upload(transfer: Transfer) -> bool:
+    return transfer.direction is TransferDirection.UPLOAD
+
+
+def _reads(trial: ResultTrial) -> bool:
+    """Returns whether the server read a file."""
+    return trial.transfer is not None and not _is_upload(trial.transfer)
 
 
 def _file_size(spec: ResultSpec) -> int:
@@ -69,8 +87,8 @@ def _cache_capacity(spec: ResultSpec, good: Sequence[ResultTrial]) -> int | None
 
 
 def _cache_cannot_hold(spec: ResultSpec, good: Sequence[ResultTrial]) -> bool:
-    """Returns whether the file is larger than what the page cache could hold."""
-    room = _cache_capacity(spec, good)
+    """Returns whether the file that a server read is larger than what the page cache could hold."""
+    room = _cache_capacity(spec, good) if all(map(_reads, good)) else None
     return room is not None and room < _file_size(spec)
 
 
@@ -80,7 +98,7 @@ def served_once(transfer: Transfer) -> float:
 
 
 def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
-    """Returns whether the trial waited for the disk, or None if the node does not report it.
+    """Returns whether the trial waited for the disk to read, or None if the node does not report it.
 
     At least half of the file came from the block device, and a task waited for I/O for at least 5% of the time. The
     time is the I/O pressure (PSI), or the I/O wait summed over the CPUs if the kernel does not report PSI. A waiting
@@ -88,6 +106,8 @@ def io_bound(spec: ResultSpec, trial: ResultTrial) -> bool | None:
     """
     sample, transfer = trial.server, trial.transfer
     if sample is None or transfer is None or sample.device_read_bytes is None or not transfer.bytes:
+        return None
+    if _is_upload(transfer):
         return None
     if sample.device_read_bytes < DEVICE_SHARE * served_once(transfer):
         return False
@@ -142,14 +162,16 @@ def _resident(sample: ServerSample | None) -> int | None:
 
 def bits_per_second(trial: ResultTrial, direction: str) -> float | None:
     """Returns the bits per second that a trial sent. Files go in one direction."""
-    if trial.transfer is None or direction != "down" or not trial.duration_nanoseconds:
+    if trial.transfer is None or not trial.duration_nanoseconds or (direction == "up") != _is_upload(trial.transfer):
         return None
     return 8e9 * trial.transfer.bytes / trial.duration_nanoseconds
 
 
 def bytes_served(trial: ResultTrial) -> float | None:
     """Returns the bytes that a disk had to read for a trial."""
-    return served_once(trial.transfer) if trial.transfer is not None and trial.transfer.bytes else None
+    return (
+        served_once(trial.transfer) if trial.transfer is not None and _reads(trial) and trial.transfer.bytes else None
+    )
 
 
 def counts(trials: Sequence[ResultTrial]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
 
-FACTORS: Final = ("fileSize", "concurrency", "cacheState", "tls", "image", "link")
+FACTORS: Final = ("direction", "fileSize", "concurrency", "cacheState", "tls", "image", "link")
 PARAMETERS: Final = (
     "access",
     "links",
@@ -45,7 +45,7 @@ MEANS: Final = {
 RETRIES_BY_CAUSE: Final = _gauge("retries_by_cause", "Retries of all counted trials by cause.")
 _COUNTS: Final = {
     "retries": _gauge("retries", "Retries of all counted trials."),
-    "errors": _gauge("errors", "Downloads of all counted trials that ended without all bytes."),
+    "errors": _gauge("errors", "Transfers of all counted trials that ended without all bytes."),
     "completed": _gauge("trials_completed", "Counted trials that ended with all bytes."),
     "failed": _gauge("trials_failed", "Counted trials that failed."),
 }

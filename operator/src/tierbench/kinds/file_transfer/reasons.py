@@ -9,7 +9,7 @@ from tierbench.kinds.registry import Reasons
 
 REASONS: Final = Reasons(
     failures={
-        "AttemptsExhausted": "A download used all `retry.attempts`. The message has the last cause: check the network "
+        "AttemptsExhausted": "A transfer used all `retry.attempts`. The message has the last cause: check the network "
         "and the server's log.",
         "CacheStateFailed": "The agent could not bring a file into the requested cache state. The message has the "
         "error.",
@@ -18,15 +18,17 @@ REASONS: Final = Reasons(
         "FileNotFound": "The file is not in the server's folder. Check that nothing deletes files from `storage`.",
         "ForeignFile": "A file that tierbench did not create is in its folder. Delete it, or choose another "
         "`storage.hostPath.path`.",
-        "InsufficientStorage": "The node's disk has too little room for the files. Use smaller sizes, free space, or "
-        "choose another `storage`.",
+        "InsufficientStorage": "The node's disk has too little room for the files that are served and received. Use "
+        "smaller sizes or a lower `concurrency`, free space, or choose another `storage`.",
         "InvalidURL": "Client and operator are of different versions. Use images of one version.",
         "NoDigest": "The server offers no SHA-256 of the file. Read the log of the preparation.",
         "NotFound": "The server does not have the file. Read the log of the preparation.",
+        "NotStored": "The client could not look at the file that it has uploaded. Read the server's log.",
         "RequestRefused": "The server refuses the request. The message has the HTTP status.",
         "TLSFailed": "The TLS handshake with the server failed. The message has the error: read the server's log.",
         "UserNotNamed": "`storage.hostPath` needs a user id, and `workloads.runAsUser` is null. Choose another "
         "`storage`, or set the value of the chart.",
+        "WrongDigest": "The server has stored another content than was sent. Check the node's disk and memory.",
         "WrongLength": "The file on the server has another size. Check that nothing changes files in `storage`.",
     },
     invalid={

@@ -27,7 +27,7 @@ def cells(trial: ResultTrial) -> dict[str, str]:
 def _regime(transfer: Transfer) -> str:
     """Returns what the client did with the content: the cipher if it decrypted it."""
     if transfer.copied is None:
-        return DASH
+        return transfer.cipher or DASH
     return transfer.cipher or ("copied" if transfer.copied else "dropped in the kernel")
 
 

@@ -1,4 +1,4 @@
-"""The spec of a FileTransferBenchmark: how fast node classes serve files."""
+"""The spec of a FileTransferBenchmark: how fast node classes serve and receive files."""
 
 from dataclasses import replace
 from typing import Annotated, ClassVar, Final
@@ -18,6 +18,7 @@ from tierbench.api.benchmark import (
 )
 from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS
 from tierbench.api.matrix import matrix_rule, preflight_rule, refine_rule
+from tierbench.api.measurements import TransferDirection
 from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.quantity import MOST_SIZES, Size, distinct
@@ -34,17 +35,20 @@ class Retry(Model):
     """The retries of a client when a transfer stalls or breaks. It behaves like wget."""
 
     read_timeout_milliseconds: int = Field(
-        default=1000, ge=10, le=900000, description="The client retries after it waited this long for data."
+        default=1000,
+        ge=10,
+        le=900000,
+        description="The client retries after it waited this long for data, or for the server to acknowledge data.",
     )
     attempts: int = Field(
-        default=20, ge=1, le=1000, description="Maximum number of connections per download, including the first."
+        default=20, ge=1, le=1000, description="Maximum number of connections per transfer, including the first."
     )
     wait_milliseconds: int = Field(default=1000, ge=0, le=600000, description="Pause before each further attempt.")
     max_wait_milliseconds: int | None = Field(
         default=None,
         ge=1,
         le=600000,
-        description="Maximum pause. If set, the first pause of a download is waitMilliseconds, and each further one is "
+        description="Maximum pause. If set, the first pause of a transfer is waitMilliseconds, and each further one is "
         "longer by this amount, as in wget's linear back-off. Otherwise all pauses are the same.",
     )
 
@@ -93,8 +97,13 @@ _ONE_STORAGE = Rule(
     f"{HOST_STORAGE}}}}}",
 )
 
+_CACHES_ARE_READ: Final = Rule(
+    "!self.directions.exists(d, d == 'Upload') || self.cacheState.all(c, c == 'Unchanged')",
+    "cacheState is that of a file that the server reads, and uploads write files: write cacheState: [Unchanged], or "
+    "remove Upload from directions",
+)
 _CASES = (
-    "size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
+    "size(self.directions) * size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
     " * size(self.servers.nodeClassNames) * self.servers.nodesPerClass * size(self.clients.nodeClassNames)"
     f" * {levels('self.servers.images')} * {LINK_CASES}"
 )
@@ -102,14 +111,21 @@ _DEFAULT_STORAGE = Storage(empty_dir=EmptyDir())
 
 
 class FileTransferSpec(ServiceSpec):
-    """The files that nginx serves on each server class, and their downloads to each client class."""
+    """The files that nginx serves and receives on each server class, and their transfers to and from each client
+    class."""
 
     servers: FileServers = Field(description="The servers of nginx, and its images.")
     file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
         ..., "Sizes of the files (a factor).", most=MOST_SIZES
     )
+    directions: tuple[TransferDirection, ...] = factor(
+        (TransferDirection.DOWNLOAD,),
+        "Download from server to client, or Upload: the client sends a file of the same size, which the server writes "
+        "to its storage (a factor).",
+        most=2,
+    )
     concurrency: tuple[Annotated[int, Field(ge=1, le=64)], ...] = factor(
-        (1,), "Downloads of the file at the same time by one client (a factor).", most=8
+        (1,), "Transfers of the file at the same time by one client (a factor).", most=8
     )
     cache_state: tuple[CacheState, ...] = factor(
         (CacheState.UNCHANGED,),
@@ -127,9 +143,19 @@ class FileTransferSpec(ServiceSpec):
     )
     verify_digest: bool = Field(
         default=False,
-        description="Whether the client compares the SHA-256 of the received content, which costs client CPU. It "
-        "always compares the length.",
+        description="Whether the client compares the SHA-256 of the received content, which costs client CPU. Of an "
+        "upload, it reads back what the server has stored, after the time of the trial. It always compares the length.",
     )
+
+    @property
+    def uploads(self) -> bool:
+        """Whether clients upload files."""
+        return TransferDirection.UPLOAD in self.directions
+
+    @property
+    def downloads(self) -> bool:
+        """Whether clients download files."""
+        return TransferDirection.DOWNLOAD in self.directions
 
     @property
     def policy_subject(self) -> PolicySubject:
@@ -156,20 +182,21 @@ class FileTransferSpec(ServiceSpec):
 
 
 class FileTransferBenchmark(Benchmark):
-    """Measures how fast node classes serve files, and up to which size."""
+    """Measures how fast node classes serve and receive files, and up to which size."""
 
     KIND: ClassVar[Kind] = Kind(
         kind="FileTransferBenchmark",
         short_names=("tbf",),
         categories=("benchmarks",),
         columns=BENCHMARK_COLUMNS,
-        description="FileTransferBenchmark measures how fast nginx serves files from each node class: from which "
-        "class, and up to which size?",
+        description="FileTransferBenchmark measures how fast nginx serves or receives files on each node class: on "
+        "which class, and up to which size?",
     )
     PREFIX: ClassVar[str] = "ft"
     SPEC_RULES: ClassVar[tuple[Rule, ...]] = (
         LINKS_NEED_PODS,
         preflight_rule("size(self.clients.nodeClassNames)"),
+        _CACHES_ARE_READ,
         matrix_rule(_CASES),
         refine_rule("fileSizes"),
     )

@@ -12,6 +12,10 @@ from tierbench.workloads.workload import Images, Manifest, ServerInstance
 
 DATA: Final = "/data"
 FOLDER: Final = "_tierbench"  # `prepare` creates it in the storage, and the server has no other files there
+RECEIVED: Final = "received"  # `prepare` creates it in FOLDER for uploads
+RECEIVED_ROOT: Final = "/srv"
+COPIES: Final = 3
+"""The files that an upload may need at once: one that is stored, one that arrives, and one whose client has left."""
 TMP: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 (the pod's own)
 _PREPARED: Final = "/tmp/prepared"  # noqa: S108 (the pod's own)
 _PREPARATION_PROBES: Final = 7 * 24 * 3600  # the operator ends it before, after timeouts.serverReadySeconds
@@ -37,6 +41,11 @@ class FileVolume:
     def served(self) -> dict[str, Any]:
         """The mount of the files alone, read-only."""
         return {**self.mount(FOLDER), "readOnly": True}
+
+    @property
+    def received(self) -> dict[str, Any]:
+        """The mount of the folder for uploads alone."""
+        return {**self.mount(f"{FOLDER}/{RECEIVED}"), "mountPath": f"{RECEIVED_ROOT}/{RECEIVED}"}
 
     def mount(self, folder: str = "") -> dict[str, Any]:
         """Returns the mount of the storage, or of a directory in it."""
@@ -77,9 +86,34 @@ def _room(needed: int) -> int:
     return needed + needed // 4 + 512 * 2**20
 
 
-def file_sizes(spec: FileTransferSpec, instance: ServerInstance) -> list[int]:
-    """Returns the sizes of the files that a server has."""
-    return [parse_size(size) for size in instance.refined_levels or spec.file_sizes]
+@dataclass(frozen=True)
+class Files:
+    """The files of a server: the sizes of those that it serves, and the bytes that it may receive.
+
+    `most_received` is the size of the largest upload, and `names` is how many of them come at the same time. Both are
+    0 without uploads.
+    """
+
+    sizes: tuple[int, ...]
+    most_received: int = 0
+    names: int = 0
+
+    @property
+    def received_bytes(self) -> int:
+        """The bytes that uploads may need at once."""
+        return COPIES * self.names * self.most_received
+
+    @property
+    def needed(self) -> int:
+        """The bytes of everything."""
+        return sum(self.sizes) + self.received_bytes
+
+
+def files_of(spec: FileTransferSpec, instance: ServerInstance) -> Files:
+    """Returns the files of a server."""
+    sizes = tuple(parse_size(size) for size in instance.refined_levels or spec.file_sizes)
+    served = sizes if spec.downloads else ()
+    return Files(served, max(sizes), max(spec.concurrency)) if spec.uploads else Files(served)
 
 
 def prepare(
@@ -89,9 +123,11 @@ def prepare(
 
     If it `holds` the files, it runs until the pod is deleted, and then removes them.
     """
-    sizes = ",".join(map(str, file_sizes(spec, instance)))
+    wanted = files_of(spec, instance)
     security, owner = (RESTRICTED, []) if spec.storage.host_path is None else _root(images.user)
-    arguments = ["prepare", "--directory", DATA, "--sizes", sizes, *owner, *_bounds(spec, instance)]
+    asked = ["--sizes", ",".join(map(str, wanted.sizes))] if wanted.sizes else []
+    asked += ["--receive-bytes", str(wanted.received_bytes)] if wanted.received_bytes else []
+    arguments = ["prepare", "--directory", DATA, *asked, *owner, *_bounds(spec, instance)]
     container = {
         "name": "prepare",
         **images.pulled(images.client),

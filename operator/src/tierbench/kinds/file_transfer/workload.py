@@ -1,23 +1,26 @@
-"""FileTransferBenchmark as a workload: nginx with its files, and the Jobs that download them."""
+"""FileTransferBenchmark as a workload: nginx with its files, and the Jobs that transfer them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tierbench.api.benchmark import Tls
+from tierbench.api.measurements import TransferDirection
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
-from tierbench.api.trial_plan import CacheState, DownloadPlan, DownloadTarget
+from tierbench.api.trial_plan import CacheState, TransferPlan, TransferTarget
+from tierbench.kinds.file_transfer.nginx import PORT_NAMES, PORTS, configuration, file_name
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.kinds.file_transfer.storage import (
     DATA,
+    RECEIVED,
     REMOVAL_SECONDS,
     TMP,
     FileVolume,
     claims,
-    file_sizes,
     file_volume,
+    files_of,
     prepare,
 )
 from tierbench.kinds.registry import probe
@@ -33,7 +36,6 @@ from tierbench.workloads.manifests import (
 )
 from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
 from tierbench.workloads.pods import (
-    CREDENTIALS,
     RESTRICTED,
     SERVER_NAME,
     SERVER_READY_PERIOD_SECONDS,
@@ -62,39 +64,13 @@ from tierbench.workloads.workload import (
 )
 
 NGINX: Final = "nginx"
-PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
-PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
+DIRECTION: Final = "direction"
 CONFIGURATION: Final = "nginx.conf"
 CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
 
 _LONGEST_SETTING: Final = 63
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _BETWEEN_SECONDS: Final = 60  # for a name lookup, and for the agent before and after a trial
-_HEAD: Final = """\
-worker_processes auto;
-error_log /dev/stderr warn;
-pid /tmp/nginx.pid;
-events {
-  worker_connections 1024;
-}
-http {
-  access_log off;
-  default_type application/octet-stream;
-  sendfile on;
-  tcp_nopush on;
-  tcp_nodelay on;
-  etag on;
-  disable_symlinks on from=$document_root;
-  server_tokens off;
-  max_ranges 1;
-  keepalive_timeout 0;
-  large_client_header_buffers 2 1k;
-  client_body_temp_path /tmp/client;
-  proxy_temp_path /tmp/proxy;
-  fastcgi_temp_path /tmp/fastcgi;
-  uwsgi_temp_path /tmp/uwsgi;
-  scgi_temp_path /tmp/scgi;
-"""
 # If the kernel has no IPv6, nginx does not start with an IPv6 listener.
 _START: Final = f"""\
 if [ -e /proc/net/if_inet6 ]; then conf={CONFIGURATION}; else conf={CONFIGURATION_IPV4}; fi
@@ -104,7 +80,7 @@ exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
 
 @dataclass(frozen=True)
 class FileTransfer:
-    """nginx on the server's node, and downloads from the client's node."""
+    """nginx on the server's node, and downloads to and uploads from the client's node."""
 
     owner: Owner
     spec: FileTransferSpec
@@ -121,8 +97,10 @@ class FileTransfer:
         return self.images.image_problem(NGINX, placement.image)
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """Returns file size, concurrency, cache state and TLS."""
+        """Returns direction, file size, concurrency, cache state and TLS. Without uploads, there is no direction."""
+        directions = tuple(direction.value for direction in self.spec.directions)
         return (
+            *((Factor(DIRECTION, directions),) if self.spec.uploads else ()),
             Factor("fileSize", self.spec.file_sizes, prepared=True),
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
@@ -150,21 +128,22 @@ class FileTransfer:
         """Returns ConfigMap, the volume claim if there is one, Services, and last the pod."""
         owner, spec, images = self.owner, self.spec, self.images
         attached = owner.metadata(instance.attached, server_labels(instance.run, instance.slot))
-        sizes = file_sizes(spec, instance)
-        files = file_volume(spec.storage, self.policy, instance.attached, sum(sizes))
+        wanted = files_of(spec, instance)
+        files = file_volume(spec.storage, self.policy, instance.attached, wanted.needed)
+        stall = spec.retry.read_timeout_milliseconds
         config_map = {
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": attached,
             "data": {
-                CONFIGURATION: configuration(spec.tls, sizes),
-                CONFIGURATION_IPV4: configuration(spec.tls, sizes, ipv6=False),
+                CONFIGURATION: configuration(spec.tls, wanted, read_timeout_milliseconds=stall),
+                CONFIGURATION_IPV4: configuration(spec.tls, wanted, read_timeout_milliseconds=stall, ipv6=False),
             },
         }
         ports, directory = {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}, ["--directory", DATA]
         return (
             config_map,
-            *claims(spec.storage, attached, sum(sizes)),
+            *claims(spec.storage, attached, wanted.needed),
             *server_manifests(
                 owner,
                 images,
@@ -190,7 +169,7 @@ class FileTransfer:
         return self.spec.storage.host_path is not None and not self.policy.keep_files
 
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
-        """Returns the Job that downloads one file, trial after trial."""
+        """Returns the Job that transfers one file, trial after trial."""
         keys = CLIENT_KEYS if targets[0].case.levels["tls"] == Tls.NONE else (*CLIENT_KEYS, "ca.crt")
         credentials = [(secret_items(target.server.instance.attached, *keys),) for target in targets]
         plan = trial_plan(self.spec, instance, targets)
@@ -210,50 +189,20 @@ class FileTransfer:
     def deadline_seconds(self, trials: int) -> int:
         """Returns the number of trials, including warm-up trials, multiplied by the time limit of one.
 
-        The client ends a trial that takes longer, so a slow server costs one trial, and not those after it.
+        The client ends a trial that takes longer, so a slow server costs one trial, and not those after it. Uploads
+        whose digest is compared are read back, which may take as long again.
         """
-        return (trials + self.spec.warmup_trials) * (self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
+        times = 2 if self.spec.uploads and self.spec.verify_digest else 1
+        return (trials + self.spec.warmup_trials) * (times * self.spec.timeouts.trial_seconds + _BETWEEN_SECONDS)
 
     def load(self, case: Case) -> TrialLoad:
-        """Returns the bytes of all downloads, and a constant overhead, which decides for small files."""
+        """Returns the bytes of all transfers, and a constant overhead, which decides for small files."""
         size = parse_size(case.levels["fileSize"]) * int(case.levels["concurrency"])
         return TrialLoad(bytes_moved=size, overhead_bytes=_BYTES_PER_TRIAL_OVERHEAD)
 
     def preflight(self) -> tuple[Workload, ...]:
-        """Returns the measurement of the network on the path of downloads."""
+        """Returns the measurement of the network on the path of transfers."""
         return probe().workloads(self.owner, self.spec, self.spec.access, self.images)
-
-
-def configuration(tls: Sequence[Tls], sizes: Iterable[int], *, ipv6: bool = True) -> str:
-    """Returns the complete nginx.conf. It needs nothing from the image. Port 8080 is always served, for readiness.
-
-    Files are served by their exact names, and never through links, because anybody may write to the node's disk.
-    Clients of tierbench send short headers, ask for one range and do not keep connections, and others get no more.
-    """
-    names = [name for size in sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
-    return (
-        _HEAD + "".join(_listener(level, names, ipv6) for level in PORTS if level is Tls.NONE or level in tls) + "}\n"
-    )
-
-
-def file_name(size: int) -> str:
-    """Returns the name of the file of a size, as `prepare` creates it."""
-    return f"{size}.bin"
-
-
-def _listener(tls: Tls, names: Iterable[str], ipv6: bool) -> str:
-    secure = "" if tls is Tls.NONE else " ssl"
-    families = ("", "[::]:") if ipv6 else ("",)
-    lines = [*(f"listen {family}{PORTS[tls]}{secure};" for family in families), f"root {DATA};"]
-    if tls is not Tls.NONE:
-        lines += [
-            f"ssl_protocols {tls.value};",
-            f"ssl_certificate {CREDENTIALS}/tls.crt;",
-            f"ssl_certificate_key {CREDENTIALS}/tls.key;",
-        ]
-    lines += [f"location = /{name} {{}}" for name in names]
-    lines += ["location = /ready { return 204; }", "location / { return 404; }"]
-    return "  server {\n" + "".join(f"    {line}\n" for line in lines) + "  }\n"
 
 
 def _keys(spec: FileTransferSpec) -> tuple[str, ...]:
@@ -277,6 +226,7 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
         "securityContext": RESTRICTED,
         "volumeMounts": [
             files.served,
+            *([files.received] if spec.uploads else []),
             {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
             *credentials_mounts(_keys(spec)),
             TMP,
@@ -290,17 +240,20 @@ def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
     return f"{scheme}://{address(spec.access, server, PORT_NAMES[tls], PORTS[tls])}"
 
 
-def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> DownloadPlan:
+def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequence[Target]) -> TransferPlan:
     """Returns the plan of the client."""
     levels, retry = targets[0].case.levels, spec.retry
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
-    return DownloadPlan(
+    direction = TransferDirection(levels.get(DIRECTION, TransferDirection.DOWNLOAD))
+    place = file_name(size) if direction is TransferDirection.DOWNLOAD else RECEIVED
+    return TransferPlan(
         **series_fields(instance, spec.warmup_trials, link_of(spec, targets[0].case)),
-        kind="Download",
+        kind="Transfer",
+        direction=direction,
         targets=tuple(
-            DownloadTarget(
+            TransferTarget(
                 **target_fields(spec.access, target),
-                url=f"{server_url(spec, target.server, tls)}/{file_name(size)}",
+                url=f"{server_url(spec, target.server, tls)}/{place}",
                 ca_file="" if tls is Tls.NONE else credential_file(target, "ca.crt"),
             )
             for target in targets

@@ -44,14 +44,14 @@ func serving(t *testing.T, handle http.HandlerFunc, more ...string) []string {
 	}
 	server := httptest.NewServer(handle)
 	t.Cleanup(server.Close)
-	address := []string{"Download", "url=" + server.URL + "/10.bin", "sizeBytes=10", "waitMilliseconds=1", "attempts=2"}
+	address := []string{"Transfer", "url=" + server.URL + "/10.bin", "sizeBytes=10", "waitMilliseconds=1", "attempts=2"}
 	return append(address, more...)
 }
 
 // process starts tierbench-client, to measure a plan if the first argument is a kind of plan. Its standard output goes to `out`.
 func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	t.Helper()
-	if kind := arguments[0]; slices.Contains([]string{"Download", "Broker", "Network"}, kind) {
+	if kind := arguments[0]; slices.Contains([]string{"Transfer", "Broker", "Network"}, kind) {
 		arguments = inPlan(t, kind, arguments[1:])
 	}
 	command := exec.Command(os.Args[0], arguments...)

@@ -1,7 +1,8 @@
-package download
+package transfer
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -21,10 +23,12 @@ type phases struct {
 	connect, tls, firstByte time.Duration
 }
 
-// file is the state of one download over all attempts.
+// file is the state of one transfer over all attempts.
 type file struct {
 	options  *Options
 	target   target
+	address  *url.URL
+	uplink   *uplink // of an upload
 	received int64
 	etag     string
 	cipher   string
@@ -32,7 +36,7 @@ type file struct {
 	longest  time.Duration
 }
 
-// attempt opens a connection and fetches what is missing. It returns nil if every byte has arrived.
+// attempt opens a connection, and fetches what is missing or sends everything. It returns nil if every byte has arrived.
 func (f *file) attempt(ctx context.Context) (phases, error) {
 	took, err := f.tryOnce(ctx)
 	if err != nil && ctx.Err() != nil {
@@ -48,6 +52,9 @@ func (f *file) tryOnce(ctx context.Context) (phases, error) {
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if f.options.Upload {
+		return took, f.send(conn)
+	}
 	return took, f.fetch(conn, &took)
 }
 
@@ -58,6 +65,10 @@ func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 	took.connect = time.Since(started)
 	if err != nil {
 		return nil, took, whileConnecting(err)
+	}
+	if tcp, is := conn.(*net.TCPConn); is && f.options.Upload {
+		f.uplink = newUplink(tcp, f.options.ReadTimeout)
+		conn = f.uplink
 	}
 	if f.options.TLS == nil {
 		return conn, took, nil
@@ -73,11 +84,9 @@ func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 func (f *file) shakeHands(ctx context.Context, conn net.Conn, took *phases) (net.Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
 	defer cancel()
-	config := f.options.TLS
-	if config.ServerName == "" {
-		config = config.Clone()
-		config.ServerName = f.options.URL.Hostname()
-	}
+	config := f.options.TLS.Clone()
+	config.ServerName = cmp.Or(config.ServerName, f.options.URL.Hostname())
+	config.DynamicRecordSizingDisabled = f.options.Upload // small records cost the sender
 	started := time.Now()
 	secured := tls.Client(newGathered(conn), config)
 	err := secured.HandshakeContext(limit)
@@ -117,8 +126,7 @@ func (f *file) fetch(conn net.Conn, took *phases) error {
 
 func (f *file) request() string {
 	var head strings.Builder
-	fmt.Fprintf(&head, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tierbench-client/%s\r\nAccept: */*\r\nConnection: close\r\n",
-		f.options.URL.RequestURI(), f.options.URL.Host, contract.EngineVersion)
+	head.WriteString(f.head(http.MethodGet))
 	if f.received > 0 {
 		fmt.Fprintf(&head, "Range: bytes=%d-\r\n", f.received)
 		if f.etag != "" {
@@ -127,6 +135,12 @@ func (f *file) request() string {
 	}
 	head.WriteString("\r\n")
 	return head.String()
+}
+
+// head returns the lines of every request.
+func (f *file) head(method string) string {
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: tierbench-client/%s\r\nAccept: */*\r\nConnection: close\r\n",
+		method, f.address.RequestURI(), f.address.Host, contract.EngineVersion)
 }
 
 // accept checks whether the head of a response announces what is missing.

@@ -1,4 +1,4 @@
-package download
+package transfer
 
 import (
 	"crypto/tls"
@@ -23,7 +23,7 @@ func TestStallIsDetectedAfterTimeout(t *testing.T) {
 			options.Attempts, options.ReadTimeout = 1, stalling
 			trial := run(t, options)[0]
 			failed(t, trial, "AttemptsExhausted")
-			took, longest := time.Duration(trial.DurationNanoseconds), time.Duration(trial.Transfer.LongestStallNanoseconds)
+			took, longest := time.Duration(trial.DurationNanoseconds), time.Duration(*trial.Transfer.LongestStallNanoseconds)
 			if took < stalling || longest < stalling || longest > took {
 				t.Errorf("seen after %v, longest stall %v", took, longest)
 			}
@@ -76,7 +76,7 @@ func TestShortPauseIsNotAStall(t *testing.T) {
 			if took := time.Duration(trial.DurationNanoseconds); took < timeout {
 				t.Errorf("the data came within %v, less than the timeout", took)
 			}
-			if longest := time.Duration(trial.Transfer.LongestStallNanoseconds); longest < pause/2 || longest >= timeout {
+			if longest := time.Duration(*trial.Transfer.LongestStallNanoseconds); longest < pause/2 || longest >= timeout {
 				t.Errorf("longest stall %v, the pauses were %v", longest, pause)
 			}
 		})

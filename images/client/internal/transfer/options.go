@@ -1,21 +1,24 @@
-// Package download fetches a file over HTTP repeatedly, with wget's semantics, and measures each transfer.
-package download
+// Package transfer sends a file over HTTP repeatedly, in either direction and with wget's semantics, and measures each transfer.
+package transfer
 
 import (
 	"crypto/tls"
 	"net/url"
+	"strconv"
 	"time"
 
 	"tierbench.io/client/internal/agentclient"
+	"tierbench.io/client/internal/contract"
 )
 
-// Options are the options of downloads from one server.
+// Options are the options of transfers with one server.
 type Options struct {
-	URL          *url.URL
+	URL          *url.URL      // of the file; uploads go to names below it
+	Upload       bool          // send files instead of receiving them
 	Size         int64         // bytes that the file must have
-	Concurrency  int           // downloads at the same time
-	ReadTimeout  time.Duration // a wait for data longer than this is a retry
-	Attempts     int           // connections that a download may use
+	Concurrency  int           // transfers at the same time
+	ReadTimeout  time.Duration // a wait for data, or its acknowledgement, longer than this is a retry
+	Attempts     int           // connections that a transfer may use
 	Wait         time.Duration // before the second attempt
 	WaitMaximum  time.Duration // each further wait is longer by the first one, up to this; 0: all are the same
 	Limit        time.Duration // a trial that takes longer has failed; 0: none
@@ -32,6 +35,21 @@ func (o *Options) wait(number int) time.Duration {
 		return o.Wait
 	}
 	return min(time.Duration(number)*o.Wait, o.WaitMaximum)
+}
+
+// address returns the URL of one of the simultaneous transfers.
+func (o *Options) address(index int) *url.URL {
+	if o.Upload {
+		return o.URL.JoinPath(strconv.Itoa(index))
+	}
+	return o.URL
+}
+
+func (o *Options) direction() string {
+	if o.Upload {
+		return contract.Upload
+	}
+	return contract.Download
 }
 
 // copies reports whether the content is copied from the kernel: to decrypt it, to compare it, or on request.

@@ -7,18 +7,18 @@ import (
 	"os"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/download"
 	"tierbench.io/client/internal/plan"
 	"tierbench.io/client/internal/tlsconfig"
+	"tierbench.io/client/internal/transfer"
 )
 
-func plannedDownload(given *plan.DownloadPlan) (*measurement, error) {
+func plannedTransfer(given *plan.TransferPlan) (*measurement, error) {
 	if given.MaxWaitMilliseconds != 0 && given.MaxWaitMilliseconds < given.WaitMilliseconds {
 		return nil, errors.New("maxWaitMilliseconds must be as long as waitMilliseconds, or 0")
 	}
 	cases := make([]contract.Case, len(given.Targets))
 	for index, target := range given.Targets {
-		made, err := downloadTarget(given, &target)
+		made, err := transferTarget(given, &target)
 		if err != nil {
 			return nil, fmt.Errorf("targets[%d]: %w", index, err)
 		}
@@ -28,17 +28,19 @@ func plannedDownload(given *plan.DownloadPlan) (*measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A download is one stream of work. More threads would search for work, and take time from it.
-	return &measurement{series: series, text: download.NewTextReport(os.Stdout), processors: given.Concurrency}, nil
+	// A transfer is one stream of work. More threads would search for work, and take time from it.
+	return &measurement{series: series, text: transfer.NewTextReport(os.Stdout), processors: given.Concurrency}, nil
 }
 
-func downloadTarget(given *plan.DownloadPlan, target *plan.DownloadTarget) (*download.Target, error) {
+func transferTarget(given *plan.TransferPlan, target *plan.TransferTarget) (*transfer.Target, error) {
 	address, err := url.Parse(target.URL)
 	switch {
 	case err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https"):
 		return nil, fmt.Errorf("url is %q: write http://HOST:PORT/PATH or https://…", target.URL)
 	case (address.Scheme == "https") != (given.TLS != "None"):
 		return nil, fmt.Errorf("url begins with %s and tls is %s: https needs TLSv1.2 or TLSv1.3, http needs None", address.Scheme, given.TLS)
+	case given.CacheState != "Unchanged" && given.Direction == contract.Upload:
+		return nil, fmt.Errorf("cacheState is %s: an upload reads no file: write Unchanged", given.CacheState)
 	case given.CacheState != "Unchanged" && target.Agent.URL == "":
 		return nil, fmt.Errorf("cacheState %s needs the agent of the server", given.CacheState)
 	}
@@ -50,8 +52,8 @@ func downloadTarget(given *plan.DownloadPlan, target *plan.DownloadTarget) (*dow
 	if err != nil {
 		return nil, err
 	}
-	return &download.Target{Options: &download.Options{
-		URL: address, Size: given.SizeBytes, Concurrency: given.Concurrency,
+	return &transfer.Target{Options: &transfer.Options{
+		URL: address, Upload: given.Direction == contract.Upload, Size: given.SizeBytes, Concurrency: given.Concurrency,
 		ReadTimeout: milliseconds(given.ReadTimeoutMilliseconds), Attempts: given.Attempts,
 		Wait: milliseconds(given.WaitMilliseconds), WaitMaximum: milliseconds(given.MaxWaitMilliseconds),
 		Limit: seconds(given.TrialSeconds), VerifyDigest: given.VerifyDigest, Copy: given.CopyContent,

@@ -1,4 +1,4 @@
-package download
+package transfer
 
 import (
 	"cmp"
@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// outcome is the outcome of one download of a trial.
+// outcome is the outcome of one transfer of a trial.
 type outcome struct {
 	phases   phases
 	bytes    int64
@@ -28,20 +28,20 @@ type outcome struct {
 	err      error // nil, a *contract.Failure, or context.Canceled
 }
 
-// fetch runs one download until it has all bytes, no attempts left, or a fatal error.
-func fetch(ctx context.Context, options *Options, server target, digest string) outcome {
+// transfer runs one transfer until all bytes have arrived, no attempts are left, or an error is fatal.
+func transfer(ctx context.Context, options *Options, server target, digest string, index int) outcome {
 	started := time.Now()
 	result := outcome{retries: map[string]int64{}}
-	download := &file{options: options, target: server}
-	if digest != "" {
-		download.digest = sha256.New()
+	one := &file{options: options, target: server, address: options.address(index)}
+	if digest != "" && !options.Upload {
+		one.digest = sha256.New()
 	}
 	for number := 1; ; number++ {
-		took, err := download.attempt(ctx)
+		took, err := one.attempt(ctx)
 		if number == 1 {
 			result.phases = took
 		}
-		if err == nil && digest != "" && hex.EncodeToString(download.digest.Sum(nil)) != digest {
+		if err == nil && one.digest != nil && hex.EncodeToString(one.digest.Sum(nil)) != digest {
 			err = retry(contract.Corrupt, errors.New("the SHA-256 of the content differs from the server's"))
 		}
 		result.err = verdict(err, number, options)
@@ -52,19 +52,19 @@ func fetch(ctx context.Context, options *Options, server target, digest string) 
 		errors.As(err, &again)
 		result.retries[again.cause]++
 		if again.cause == contract.Corrupt {
-			download.startOver()
+			one.startOver()
 		}
 		if wait.For(ctx, options.wait(number)) != nil {
 			result.err = context.Cause(ctx)
 			break
 		}
 	}
-	result.bytes, result.longest, result.cipher = download.received, download.longest, download.cipher
+	result.bytes, result.longest, result.cipher = one.received, one.longest, one.cipher
 	result.duration = time.Since(started)
 	return result
 }
 
-// verdict returns nil if an attempt ended the download with success, or if another attempt may follow.
+// verdict returns nil if an attempt ended the transfer with success, or if another attempt may follow.
 func verdict(err error, number int, options *Options) error {
 	var again *retryable
 	if !errors.As(err, &again) {
@@ -77,8 +77,8 @@ func verdict(err error, number int, options *Options) error {
 	return &contract.Failure{Reason: "AttemptsExhausted", Message: message}
 }
 
-// measure runs the downloads of one trial simultaneously.
-func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, error) {
+// measure runs the transfers of one trial simultaneously.
+func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, []outcome, error) {
 	outcomes := make([]outcome, options.Concurrency)
 	meter := computer.Own().Watch()
 	before := rusage.CPU()
@@ -90,15 +90,15 @@ func measure(ctx context.Context, options *Options, server target, digest string
 		group.Add(1)
 		go func() {
 			defer group.Done()
-			outcomes[index] = fetch(limited, options, server, digest)
+			outcomes[index] = transfer(limited, options, server, digest, index)
 		}()
 	}
 	group.Wait()
 	elapsed, cpu := time.Since(started), rusage.CPU()-before
 	if ctx.Err() != nil {
-		return contract.Trial{}, context.Canceled
+		return contract.Trial{}, nil, context.Canceled
 	}
-	trial := contract.Trial{
+	return contract.Trial{
 		Outcome:             contract.Completed,
 		StartTime:           contract.FormatTime(started),
 		DurationNanoseconds: elapsed.Nanoseconds(),
@@ -107,13 +107,7 @@ func measure(ctx context.Context, options *Options, server target, digest string
 			CPULimitMillicores: cpuLimit(),
 			Computer:           meter.End(computer.Route(server.addresses[0].String())),
 		},
-		Transfer: summarize(outcomes),
-	}
-	trial.Transfer.LookupNanoseconds, trial.Transfer.DigestVerified = server.lookup.Nanoseconds(), digest != ""
-	copied := options.copies()
-	trial.Transfer.Copied = &copied
-	judge(&trial, outcomes)
-	return trial, nil
+	}, outcomes, nil
 }
 
 // limited returns a context that ends with the time limit of a trial.
@@ -125,7 +119,7 @@ func (o *Options) limited(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, o.Limit, &contract.Failure{Reason: contract.TimedOut, Message: message})
 }
 
-// cpuLimit returns what the downloads can use of the CPUs at once, in thousandths. A download uses at most one CPU.
+// cpuLimit returns what the transfers can use of the CPUs at once, in thousandths. A transfer uses at most one CPU.
 func cpuLimit() int64 {
 	own := int64(runtime.GOMAXPROCS(0)) * 1000
 	if limit := computer.Own().CPULimit(); limit > 0 {
@@ -134,24 +128,39 @@ func cpuLimit() int64 {
 	return own
 }
 
-func summarize(outcomes []outcome) *contract.Transfer {
-	transfer := &contract.Transfer{Downloads: int64(len(outcomes)), RetryCauses: map[string]int64{}}
+func summarize(options *Options, outcomes []outcome) *contract.Transfer {
+	summary := &contract.Transfer{Direction: options.direction(), Downloads: int64(len(outcomes)), RetryCauses: map[string]int64{}}
+	var connect, handshake, firstByte, longest time.Duration
 	for _, one := range outcomes {
-		transfer.Bytes += one.bytes
-		transfer.ConnectNanoseconds += one.phases.connect.Nanoseconds() / transfer.Downloads
-		transfer.TLSNanoseconds += one.phases.tls.Nanoseconds() / transfer.Downloads
-		transfer.FirstByteNanoseconds += one.phases.firstByte.Nanoseconds() / transfer.Downloads
-		transfer.LongestStallNanoseconds = max(transfer.LongestStallNanoseconds, one.longest.Nanoseconds())
-		transfer.Cipher = cmp.Or(transfer.Cipher, one.cipher)
+		summary.Bytes += one.bytes
+		connect, handshake, firstByte = connect+one.phases.connect, handshake+one.phases.tls, firstByte+one.phases.firstByte
+		longest = max(longest, one.longest)
+		summary.Cipher = cmp.Or(summary.Cipher, one.cipher)
 		for cause, number := range one.retries {
-			transfer.Retries += number
-			transfer.RetryCauses[cause] += number
+			summary.Retries += number
+			summary.RetryCauses[cause] += number
 		}
 	}
-	return transfer
+	number := time.Duration(len(outcomes))
+	summary.ConnectNanoseconds, summary.TLSNanoseconds = known(connect/number), known(handshake/number)
+	summary.FirstByteNanoseconds, summary.LongestStallNanoseconds = known(firstByte/number), known(longest)
+	if !options.Upload {
+		copied := options.copies()
+		summary.Copied = &copied
+	}
+	return summary
 }
 
-// judge sets the outcome of a trial from its downloads, and the distribution of the successful ones' durations.
+// known returns a time, or nil for one that was not measured.
+func known(took time.Duration) *int64 {
+	if took == 0 {
+		return nil
+	}
+	nanoseconds := took.Nanoseconds()
+	return &nanoseconds
+}
+
+// judge sets the outcome of a trial from its transfers, and the distribution of the successful ones' durations.
 func judge(trial *contract.Trial, outcomes []outcome) {
 	durations := []int64{}
 	for _, one := range outcomes {
