@@ -40,8 +40,9 @@ _SOURCES = {
     "network": (*_BASE, *_CLIENT),
     "nginx": _BASE,
     "operator": (*_BASE, "operator/pyproject.toml", "operator/constraints.txt", "operator/src"),
-    "paho": (*_BASE, *_CLIENT),
+    "paho": (*_BASE, *_CLIENT, "images/engine"),
     "pause": _COMPILED,
+    "sinetstream": (*_BASE, *_CLIENT, "images/engine"),
 }
 _SEALING = "sealing memfd copy"
 _ATTEMPTS = 3

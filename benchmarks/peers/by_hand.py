@@ -18,7 +18,7 @@ from tierbench.workloads.workload import ClientInstance, Images, Manifest, Owner
 
 _IMAGES = Images(
     client=reference("client"),
-    programs={name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "network")},
+    programs={name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "sinetstream", "network")},
     user=ChartValues().workloads.run_as_user,
 )
 _SECONDS = 60

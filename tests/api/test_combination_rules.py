@@ -89,6 +89,22 @@ def test_uploads_read_no_file_that_could_be_cached(server: ApiServer, name: str)
 
 
 @pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
+def test_sinetstream_has_no_transactions_and_batches(
+    server: ApiServer, name: str, broker: list[dict[str, Any]]
+) -> None:
+    body = changed(smallest(BROKERS, name), "spec.clients.engine", "SINETStream")
+    exactly = changed(body, "spec.delivery", ["AtLeastOnce", "ExactlyOnce"])
+    create(server, BROKERS, changed(exactly, "metadata.name", f"{name}-mqtt"))
+    with pytest.raises(RefusedError, match="has no delivery ExactlyOnce for Kafka: remove it, or write Native"):
+        create(server, BROKERS, changed(exactly, "spec.brokers", broker))
+    create(server, BROKERS, changed(body, "spec.brokers", broker))
+    for field, levels in (("codecs", ["Gzip"]), ("partitions", [2]), ("lingerMilliseconds", [0, 5])):
+        batched = changed(changed(body, "spec.brokers", broker), "spec.kafkaClients", {field: levels})
+        with pytest.raises(RefusedError, match="to one partition: remove kafkaClients, or write Native"):
+            create(server, BROKERS, batched)
+
+
+@pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
 def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
     body = changed(smallest(BROKERS, name), "spec.clients.engine", "Paho")
     create(server, BROKERS, changed(body, "metadata.name", f"{name}-good"))
@@ -125,8 +141,24 @@ def test_native_engine_supports_four_levels_of_zstd(server: ApiServer, name: str
     with pytest.raises(RefusedError, match=r"write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or clients\.engine: Paho"):
         create(server, BROKERS, body)
     create(server, BROKERS, changed(body, "spec.compression", ["Gzip:9", "Zstd", "Zstd:11"]))
-    paho = changed(body, "spec.clients.engine", "Paho")
-    create(server, BROKERS, changed(paho, "metadata.name", f"{name}-paho"))
+    for engine in ("Paho", "SINETStream"):
+        other = changed(body, "spec.clients.engine", engine)
+        create(server, BROKERS, changed(other, "metadata.name", f"{name}-{engine.lower()}"))
+
+
+def test_only_sinetstream_has_other_ciphers(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.encryption", ["AES128GCM", "AES256CBC"])
+    with pytest.raises(RefusedError, match=r"write None or AES128GCM, or clients\.engine: SINETStream"):
+        create(server, BROKERS, body)
+    create(server, BROKERS, changed(body, "spec.clients.engine", "SINETStream"))
+
+
+def test_sinetstream_sends_one_message_at_a_time(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.clients.engine", "SINETStream")
+    with pytest.raises(RefusedError, match="the acknowledgement of each message: write inFlight: 1, or add pairs"):
+        create(server, BROKERS, changed(body, "spec.pacing", {"type": "Acknowledged", "inFlight": 2}))
+    for number, pacing in enumerate(({"type": "Acknowledged"}, {"type": "ClosedLoop", "inFlight": 8})):
+        create(server, BROKERS, changed(changed(body, "spec.pacing", pacing), "metadata.name", f"{name}-{number}"))
 
 
 def test_strimzi_supports_neither_host_network_nor_certificates_of_nodes(server: ApiServer, name: str) -> None:

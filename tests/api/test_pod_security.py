@@ -21,6 +21,7 @@ ADMITTED: dict[str, Benchmark] = {
     "files-on-a-claim": benchmark(storage=CLAIM, access="ClusterIP"),
     "brokers": broker_benchmark(brokers=BROKERS, tls=TLS),
     "paho": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "Paho"}),
+    "sinetstream": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "SINETStream"}),
     "network": network_benchmark(),
 }
 REFUSED: dict[str, tuple[Benchmark, str]] = {

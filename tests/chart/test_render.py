@@ -379,6 +379,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_MOSQUITTO_IMAGE": reference("mosquitto"),
         "TIERBENCH_KAFKA_IMAGE": reference("kafka"),
         "TIERBENCH_PAHO_IMAGE": reference("paho"),
+        "TIERBENCH_SINETSTREAM_IMAGE": reference("sinetstream"),
         "TIERBENCH_NETWORK_IMAGE": reference("network"),
         "TIERBENCH_IMAGE_PULL_POLICIES": "{}",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",

@@ -15,7 +15,7 @@ from tests.e2e.kubectl import Kubectl, tierbench, wait_for
 from tests.e2e.operator_release import pids
 
 FRAME_BYTES = 1514
-PROGRAMS = {"Native": "client", "Paho": "paho"}
+PROGRAMS = {"Native": "client", "Paho": "paho", "SINETStream": "sinetstream"}
 
 
 def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
@@ -41,8 +41,34 @@ SEALED = {"delivery": "ExactlyOnce", "tls": "TLSv1.3", "compression": "Gzip", "e
 @pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
 def test_both_engines_count_equally(kubectl: Kubectl, levels: dict[str, str]) -> None:
     """Checks the simplest and the most complex message. The engines' own tests check every combination."""
-    counted = {}
-    for engine in ("Native", "Paho"):
+    count_equally(kubectl, levels, "Native", "Paho")
+
+
+@pytest.mark.release
+@pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
+def test_sinetstream_counts_as_the_client_itself(kubectl: Kubectl, levels: dict[str, str]) -> None:
+    """Its messages are longer by what the library adds."""
+    native, sinetstream = count_equally(kubectl, levels, "Native", "SINETStream")
+    added = sinetstream["encodedBytes"] - native["encodedBytes"]
+    assert added > 20 * sinetstream["sent"]
+
+
+@pytest.mark.release
+def test_sinetstream_sends_to_kafka(kubectl: Kubectl) -> None:
+    clients = {"nodeClassNames": ["user"], "engine": "SINETStream"}
+    brokers = [{"name": "kafka", "kafka": {}}]
+    for result in run(kubectl, brokers=brokers, clients=clients, tls=["None", "TLSv1.3"], encryption=["AES256EAX"]):
+        assert result["status"]["engine"]["name"] == "tierbench-sinetstream"
+        exchange = result["status"]["trials"][0]["exchange"]
+        assert (exchange["acknowledged"], exchange["received"]) == (50, 50)
+        assert (exchange.get("tlsNanoseconds", 0) > 0) == (result["spec"]["levels"]["tls"] != "None")
+        assert exchange["wireSentBytes"] > exchange["encodedBytes"] > 50 * (1024 + 26)
+
+
+def count_equally(kubectl: Kubectl, levels: dict[str, str], *engines: str) -> list[dict[str, Any]]:
+    """Returns the exchange of a trial of each engine. All of them count the same."""
+    counted, exchanges = {}, []
+    for engine in engines:
         factors: dict[str, Any] = {name: [level] for name, level in levels.items()}
         clients = {"nodeClassNames": ["user"], "engine": engine}
         (result,) = run(kubectl, engine.lower(), clients=clients, pairs=[2], repetitions=1, **factors)
@@ -59,7 +85,9 @@ def test_both_engines_count_equally(kubectl: Kubectl, levels: dict[str, str]) ->
         counted[engine] = {
             name: count for name, count in result["status"]["counts"].items() if name != "goodNanoseconds"
         }
-    assert counted["Native"] == counted["Paho"]
+        exchanges.append(exchange)
+    assert len({json.dumps(each, sort_keys=True) for each in counted.values()}) == 1, counted
+    return exchanges
 
 
 @pytest.mark.measures
@@ -86,11 +114,11 @@ def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...
 
 @pytest.mark.release
 def test_own_messages(kubectl: Kubectl) -> None:
-    """Both engines send the messages of a ConfigMap in turn. Only cases of a missing ConfigMap fail."""
+    """All engines send the messages of a ConfigMap in turn. Only cases of a missing ConfigMap fail."""
     data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "readings"}, "immutable": True}
     kubectl.apply({**body, "data": data, "binaryData": {"2": base64.b64encode(reading.encode()).decode()}})
-    for engine in ("Native", "Paho"):
+    for engine in PROGRAMS:
         own = [{"name": name, "configMapRef": {"name": name}} for name in ("readings", "absent")]
         clients = {"nodeClassNames": ["user"], "engine": engine}
         kubectl.apply(broker(engine.lower(), payload={"messages": own}, compression=["None", "Zstd"], clients=clients))
@@ -162,8 +190,8 @@ def test_subscribers_in_separate_pods_return_messages(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
-    """Both engines count acknowledged messages. Received messages are not known."""
-    for engine in ("Native", "Paho"):
+    """All engines count acknowledged messages. Received messages are not known."""
+    for engine in PROGRAMS:
         clients = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}, "engine": engine}
         kubectl.apply(broker(engine.lower(), clients=clients, pacing={"type": "AsFastAsPossible"}))
         running = Running(kubectl, engine.lower(), "brokerbenchmark")

@@ -25,6 +25,7 @@ _PROGRAMS = {  # of each image: one, and what it says
     "nginx": (("nginx", "-v"), "nginx version"),
     "operator": (_IMPORT, "tierbench.controller.main"),
     "paho": (("tierbench-client", "--help"), "measure"),
+    "sinetstream": (("tierbench-client", "--help"), "measure"),
 }
 _IMAGES = {"arm64": tuple(_PROGRAMS), "armv7": ("client", "mosquitto", "network", "nginx")}
 _CASES = [(arch, image) for arch, images in _IMAGES.items() if KNOWN[arch] != host() for image in images]

@@ -1,4 +1,4 @@
-"""The client with the Paho engine, and what it printed, checked against the contract."""
+"""The client with an engine in Python, and what it printed, checked against the contract."""
 
 import json
 import os
@@ -24,18 +24,25 @@ HANG_SECONDS = 300
 
 _LAUNCHER = """\
 #!/bin/sh
-PYTHONPATH={source} exec {python} -m tierbench_paho.main
+PYTHONPATH={path} exec {python} -m tierbench_{name}.main
 """
 
 
 def install(folder: Path) -> None:
-    """Puts the client and the engine, built from their sources, into PATH."""
+    """Puts the client and the engine Paho, built from their sources, into PATH."""
     command = [str(ROOT / "tools/go"), "build", "-o", str(folder / "tierbench-client"), "."]
     subprocess.run(command, cwd=ROOT / "images/client", check=True)
-    launcher = folder / "tierbench-engine-paho"
-    launcher.write_text(_LAUNCHER.format(source=ROOT / "images/paho/src", python=sys.executable))
-    launcher.chmod(0o755)
     os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
+    install_engine(folder, "paho")
+
+
+def install_engine(folder: Path, name: str, *libraries: Path) -> None:
+    """Puts an engine into a folder. Its `libraries` come before those of the tests."""
+    sources = [ROOT / "images/engine/src", ROOT / f"images/{name}/src"]
+    path = ":".join(map(str, (*libraries, *sources)))
+    launcher = folder / f"tierbench-engine-{name}"
+    launcher.write_text(_LAUNCHER.format(path=path, python=sys.executable, name=name))
+    launcher.chmod(0o755)
 
 
 @dataclass(frozen=True)

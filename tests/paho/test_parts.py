@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from images.paho.src.tierbench_paho import run as module
 from images.paho.src.tierbench_paho.connection import Connection
-from images.paho.src.tierbench_paho.content import Content
 from images.paho.src.tierbench_paho.envelope import COMPRESSIONS, Codec, CorruptError
-from images.paho.src.tierbench_paho.pipe import ARRIVED, SENT, Pipe
-from images.paho.src.tierbench_paho.run import Run, Window
-from images.paho.src.tierbench_paho.waiting import select_by_poll
 from tests.paho.engine import HANG_SECONDS
+from tierbench_engine import run as module
+from tierbench_engine.content import Content
+from tierbench_engine.pipe import ARRIVED, SENT, Pipe
+from tierbench_engine.run import Run, Window
+from tierbench_engine.waiting import select_by_poll
 
 ACCEPTED = b"\x20\x02\x00\x00"
 OF_256_MIB = b"\x30\xff\xff\xff\x7f"

@@ -256,3 +256,71 @@ def test_settings_of_the_best_choice_are_printed(tls: str, capsys: Capture) -> N
 def test_invalid_choice_is_reported_in_one_line(arguments: list[str], hint: str, tls: str, capsys: Capture) -> None:
     assert main(["advise", "--from", tls, *arguments]) == 2
     assert hint in stderr_line(capsys)
+
+
+def of_brokers(path: Path, header: str, *cases: tuple[str, int]) -> str:
+    """Writes a table of four trials per case: the levels under the header, and about so many messages per second."""
+    lines = [
+        f"BrokerBenchmark,b,cloud,user,{levels},{trial},{rate + trial}"
+        for levels, rate in cases
+        for trial in range(1, 5)
+    ]
+    head = f"kind,benchmark,serverClass,clientClass,{header},trial,throughputMessagesPerSecond"
+    path.write_text("\n".join((head, *lines)) + "\n")
+    return str(path)
+
+
+def test_best_settings_are_a_configuration_of_sinetstream(tmp_path: Path, capsys: Capture) -> None:
+    header = "payloadSize,delivery,encryption,tls,compression"
+    cases = ("1024,AtLeastOnce,AES256CBC,TLSv1.3,None", 1000), ("1024,AtLeastOnce,AES256CBC,TLSv1.3,Gzip:9", 3000)
+    table = of_brokers(tmp_path / "brokers.csv", header, *cases)
+    assert main(["advise", "--from", table, "--choose", "compression", "-o", "sinetstream"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# .sinetstream_config.yml: the settings of question")
+    crypto = {"algorithm": "AES", "key_length": 256, "mode": "CBC", "padding": "pkcs7"}
+    assert yaml.safe_load(text) == {
+        "header": {"version": 3},
+        "config": {
+            "question": {
+                "type": "mqtt",
+                "brokers": "BROKER:8883",
+                "topic": "TOPIC",
+                "consistency": "AT_LEAST_ONCE",
+                "tls": {"ca_certs": "ca.crt"},
+                "data_compression": True,
+                "compression": {"algorithm": "gzip", "level": 9},
+                "data_encryption": True,
+                "crypto": {**crypto, "password": {"value": "PASSWORD"}},
+            }
+        },
+    }
+
+
+def test_what_the_advice_leaves_open_is_in_the_comments(tmp_path: Path, capsys: Capture) -> None:
+    """The broker of the best choice decides the type. What was not measured is not mentioned."""
+    header = "payloadSize,delivery,broker,codec"
+    cases = (
+        ("1024,AtLeastOnce,mosquitto,", 1000),
+        ("1024,ExactlyOnce,mosquitto,", 1000),
+        ("1024,AtLeastOnce,kafka,None", 3000),
+        ("1024,ExactlyOnce,kafka,None", 3000),
+    )
+    table = of_brokers(tmp_path / "brokers.csv", header, *cases)
+    asked = ["advise", "--from", table, "--choose", "broker", "--by", "throughput"]
+    assert main([*asked, "-o", "sinetstream"]) == 0
+    text = capsys.readouterr().out
+    assert "delivery is left out: it was measured as AtLeastOnce and ExactlyOnce. Choose it with --choose" in text
+    service = {"type": "kafka", "brokers": "BROKER:9092", "topic": "TOPIC"}
+    assert yaml.safe_load(text)["config"] == {"question": service}
+    assert main([*asked, "--level", "delivery=ExactlyOnce", "-o", "sinetstream"]) == 0
+    text = capsys.readouterr().out
+    assert "SINETStream has no EXACTLY_ONCE for Kafka" in text
+    assert yaml.safe_load(text)["config"]["question"]["consistency"] == "AT_LEAST_ONCE"
+
+
+def test_no_configuration_without_a_best_choice_or_of_another_kind(tmp_path: Path, capsys: Capture) -> None:
+    equal = of_brokers(tmp_path / "equal.csv", "payloadSize,compression", ("1024,None", 1000), ("1024,Gzip", 1000))
+    assert main(["advise", "--from", equal, "--choose", "compression", "-o", "sinetstream"]) == 2
+    assert "question has no best choice, so there are no settings: " in stderr_line(capsys)
+    assert main(["advise", "--from", str(TABLE), "--size", "1Mi", "-o", "sinetstream"]) == 2
+    assert "format sinetstream is for brokers, and question is of no broker: use -o yaml" in stderr_line(capsys)

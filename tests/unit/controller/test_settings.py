@@ -14,6 +14,7 @@ ENVIRONMENT = {
     "TIERBENCH_MOSQUITTO_IMAGE": "mosquitto:1",
     "TIERBENCH_KAFKA_IMAGE": "kafka:1",
     "TIERBENCH_PAHO_IMAGE": "paho:1",
+    "TIERBENCH_SINETSTREAM_IMAGE": "sinetstream:1",
     "TIERBENCH_NETWORK_IMAGE": "network:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",
 }

@@ -13,7 +13,7 @@ from tierbench.domain import reasons
 from tierbench.generate.conditions import documented_names, sections
 
 ROOT = Path(__file__).parents[3]
-PYTHON = [ROOT / "operator/src/tierbench", ROOT / "images/paho/src"]
+PYTHON = [ROOT / "operator/src/tierbench", *(ROOT.glob("images/*/src"))]
 GO = ROOT / "images/client/internal"
 TAKES_A_REASON = {"Note", "_note", "Problem", "Judgement", "FailureError", "Violation", "Limit", "Event", "_condition"}
 GO_REASON = re.compile(r'(?:Reason: |[fF]ailure\(|[fF]atal\(|, http\.Status\w+, )"([A-Z]\w+)"')

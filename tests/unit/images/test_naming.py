@@ -16,7 +16,8 @@ def test_images_have_the_version_of_the_chart() -> None:
 
 
 def test_programs_have_the_version_of_the_chart() -> None:
-    for project in ("operator", "images/paho"):
+    for project in ("operator", "images/paho", "images/sinetstream"):
         assert tomllib.loads((ROOT / project / "pyproject.toml").read_text())["project"]["version"] == version()
-    paho = (ROOT / "images/paho/src/tierbench_paho/__init__.py").read_text()
-    assert re.findall(r'^VERSION: Final = "(.*)"$', paho, re.MULTILINE) == [version()]
+    for name in ("paho", "sinetstream"):
+        source = (ROOT / f"images/{name}/src/tierbench_{name}/__init__.py").read_text()
+        assert re.findall(r'^VERSION: Final = "(.*)"$', source, re.MULTILINE) == [version()]

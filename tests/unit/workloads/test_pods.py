@@ -230,13 +230,13 @@ def test_client_pushes_if_its_class_allows_it_and_there_is_a_collector(results: 
         assert label == (None if results == "Auto" else results)
 
 
-@pytest.mark.parametrize("engine", ["Native", "Paho"])
+@pytest.mark.parametrize("engine", ["Native", "Paho", "SINETStream"])
 def test_clients_of_all_engines_push(engine: str) -> None:
     clients = {"nodeClassNames": ["user"], "engine": engine}
     pod = client_of(World(broker_benchmark(clients=clients), images=replace(IMAGES, collector=COLLECTOR)), "Push")
     (container,) = pod["spec"]["containers"]
     assert [word for word in container["args"] if word.startswith("--collector=")]
-    assert plan_in(container["args"]).get("engine", "") == ("" if engine == "Native" else "paho")
+    assert plan_in(container["args"]).get("engine", "") == ("" if engine == "Native" else engine.lower())
 
 
 def client_of(world: World, results: str) -> Manifest:

@@ -17,6 +17,8 @@ import (
 // spareHeap delays garbage collection: a heap of only a few messages would be collected a hundred times per second.
 const spareHeap = 32 << 20
 
+const engineCipher = "AES128GCM" // an engine says which ciphers it has: the key is the same for all
+
 const mostOfTwoBytes = 32000 // messages in flight, whose numbers repeat
 
 var deliveries = map[string]byte{"AtMostOnce": 0, "AtLeastOnce": 1, "ExactlyOnce": 2}
@@ -167,6 +169,10 @@ func key(given *plan.BrokerPlan) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("keyFile: %w", err)
 	}
-	_, err = payload.NewCodec("None", given.Encryption, found)
+	cipher := given.Encryption
+	if given.Engine != "" {
+		cipher = engineCipher
+	}
+	_, err = payload.NewCodec("None", cipher, found)
 	return found, err
 }

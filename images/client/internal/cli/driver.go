@@ -82,8 +82,8 @@ func engineDriver(
 	if err != nil {
 		return nil, fmt.Errorf("url is %q: %w", target.URL, err)
 	}
-	return &engine.Driver{Engine: program, Scheme: address.Scheme, Refused: refused, Broker: engine.Broker{
-		Host: address.Hostname(), Port: int(port), TLS: given.TLS, ServerName: name, CAFile: target.CAFile,
+	return &engine.Driver{Engine: program, Refused: refused, Broker: engine.Broker{
+		Scheme: address.Scheme, Host: address.Hostname(), Port: int(port), TLS: given.TLS, ServerName: name, CAFile: target.CAFile,
 		Username: user.username, Password: user.password, Delivery: given.Delivery,
 		Compression: given.Compression, Encryption: given.Encryption, KeyFile: given.KeyFile,
 	}}, nil

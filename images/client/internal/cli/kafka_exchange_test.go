@@ -20,6 +20,7 @@ func TestKafka(t *testing.T) {
 	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })
 	t.Run("codecs", func(t *testing.T) { kafkaCodecs(t, broker) })
 	t.Run("refusals", func(t *testing.T) { kafkaRefusals(t, broker) })
+	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
 	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
 }
 

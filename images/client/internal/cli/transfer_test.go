@@ -31,7 +31,23 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		panic(err)
 	}
-	os.Exit(m.Run())
+	engines = must(os.MkdirTemp("", "engines"))
+	if err := os.Setenv("PATH", engines+":"+os.Getenv("PATH")); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(engines)
+	os.Exit(code)
+}
+
+// engines is a folder in PATH for the engines of tests.
+var engines string
+
+func must(made string, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }
 
 const body = "0123456789"

@@ -44,6 +44,7 @@ func (c *connection) request(do string) request { return request{Do: do, Connect
 func (c *connection) connect(ctx context.Context, to *Broker, content *Content) error {
 	asked := c.request("connect")
 	asked.Name, asked.Broker, asked.Content = c.name, to, content
+	asked.Receives = c.events.Arrived != nil || c.events.Corrupt != nil
 	found, err := c.process.soon(ctx, asked)
 	if err != nil {
 		return err
@@ -72,12 +73,18 @@ func (c *connection) Echo(ctx context.Context, topic, back string) error {
 	return err
 }
 
-// Prepare does little, because a connection is ready for every topic.
-func (c *connection) Prepare(context.Context, string, bool) error {
+// Prepare asks an engine that has to prepare for a topic.
+func (c *connection) Prepare(ctx context.Context, topic string, _ bool) error {
 	c.mutex.Lock()
-	defer c.mutex.Unlock()
 	c.unsure = false
-	return nil
+	c.mutex.Unlock()
+	if !c.process.hello.Prepares {
+		return nil
+	}
+	asked := c.request("prepare")
+	asked.Topic = topic
+	_, err := c.process.soon(ctx, asked)
+	return err
 }
 
 // Publish lets the engine send a message of the content, or its first bytes. It does not wait for that.
@@ -176,7 +183,9 @@ func (c *connection) counted(found answer) broker.Statistics {
 	defer c.mutex.Unlock()
 	now := c.statistics
 	now.Errors = maps.Clone(now.Errors)
-	now.Wire.Add(c.wire(found.TCPInfo))
+	for _, structure := range append(found.Others, found.TCPInfo) {
+		now.Wire.Add(c.wire(structure))
+	}
 	if spent := found.spent(); spent != (payload.Spent{}) {
 		now.Spent = spent
 	}

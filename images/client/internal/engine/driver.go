@@ -112,7 +112,6 @@ func (e *Engine) Close() {
 // Driver connects to one broker by an engine.
 type Driver struct {
 	Engine  *Engine
-	Scheme  string
 	Broker  Broker
 	Refused egress.Networks
 
@@ -187,7 +186,7 @@ func (d *Driver) check(of *hello) error {
 		field, value string
 		can          []string
 	}{
-		{"the scheme of url", d.Scheme, of.Schemes},
+		{"the scheme of url", d.Broker.Scheme, of.Schemes},
 		{"delivery", d.Broker.Delivery, of.Deliveries},
 		{"compression", d.Broker.Compression, of.Compressions},
 		{"encryption", d.Broker.Encryption, of.Encryptions},

@@ -41,7 +41,7 @@ func target(t *testing.T, compression string) (*broker.Target, *Engine) {
 	}
 	t.Cleanup(func() { listener.Close() })
 	port := listener.Addr().(*net.TCPAddr).Port
-	driver := &Driver{Engine: made, Scheme: "mqtt", Broker: Broker{Host: "localhost", Port: port, Delivery: "AtMostOnce", Compression: compression, Encryption: "None"}}
+	driver := &Driver{Engine: made, Broker: Broker{Scheme: "mqtt", Host: "localhost", Port: port, Delivery: "AtMostOnce", Compression: compression, Encryption: "None"}}
 	return &broker.Target{Options: &broker.Options{
 		Driver: driver, Engine: made, Topic: "a", Pairs: 2, Role: broker.Both, Content: pool, Compression: "None", Encryption: "None",
 		InFlight: 4, Messages: 5000, DeliveryTimeout: time.Minute, Ready: time.Minute, Tuning: broker.Light,
@@ -80,6 +80,9 @@ func TestEngineIsCountedAsTheClientItself(t *testing.T) {
 		}
 		if exchange.ConnectNanoseconds != 1000 || exchange.CompressNanoseconds != 4*5000 || trial.Client.CPUNanoseconds <= 0 || trial.Client.CPULimitMillicores > 1000 {
 			t.Errorf("%+v, %+v", exchange, trial.Client)
+		}
+		if exchange.WireSentBytes == 0 {
+			t.Errorf("further sockets are not counted: %+v", exchange)
 		}
 		if actual := trial.Distributions.RoundTripActual; actual.Count+exchange.Discarded != 10_000 || time.Duration(actual.Quantile(0.5)) > time.Minute {
 			t.Errorf("%+v", actual)

@@ -64,9 +64,9 @@ func fake(of string) {
 		fmt.Fprintln(os.Stderr, "no module named paho")
 		os.Exit(3)
 	}
-	fmt.Printf(`{"hello": {"protocol": %d, "name": "fake", "version": "1", "clock": %d, "processors": 1, "schemes": ["mqtt"], `+
+	fmt.Printf(`{"hello": {"protocol": %d, "name": "fake", "version": "1", "clock": %d, "processors": 1, "prepares": true, "schemes": ["mqtt"], `+
 		`"deliveries": ["AtMostOnce", "AtLeastOnce"], "compressions": ["None", "Own"], "encryptions": ["None"]}}`+"\n", version, clock)
-	made := &fakeEngine{of, map[string]uint16{}, map[uint16]bool{}}
+	made := &fakeEngine{of, map[string]uint16{}, map[uint16]bool{}, map[uint16]bool{}, map[string]bool{}}
 	for input := bufio.NewScanner(os.Stdin); input.Scan(); {
 		var asked request
 		asked.Broker, asked.Content, asked.course = &Broker{}, &Content{}, &course{}
@@ -86,13 +86,15 @@ type fakeEngine struct {
 	fault        string
 	subscribers  map[string]uint16
 	acknowledges map[uint16]bool
+	receives     map[uint16]bool
+	prepared     map[string]bool
 }
 
 func (f *fakeEngine) do(asked request) {
 	body := ""
 	switch asked.Do {
 	case "connect":
-		f.acknowledges[asked.Connection] = asked.Delivery == "AtLeastOnce"
+		f.acknowledges[asked.Connection], f.receives[asked.Connection] = asked.Delivery == "AtLeastOnce", asked.Receives
 		body = `, "connectNanoseconds": 1000, "local": "127.0.0.1:1", "cipher": "own"`
 		switch f.fault {
 		case "no answer":
@@ -110,9 +112,18 @@ func (f *fakeEngine) do(asked request) {
 		}
 	case "subscribe":
 		f.subscribers[asked.Topic] = asked.Connection
+		if !f.receives[asked.Connection] {
+			body = `, "error": {"reason": "NotForReceiving", "message": "connect did not ask for it"}`
+		}
+	case "prepare":
+		f.prepared[asked.Topic] = true
 	case "count", "close":
-		body = `, "compressNanoseconds": 5000`
+		body = `, "compressNanoseconds": 5000, "otherTcpInfos": ["AA==", "AA=="]`
 	case "send":
+		if probes := asked.Messages == 1; !probes && !f.prepared[asked.Topic] {
+			body = `, "error": {"reason": "NotPrepared", "message": "the load has begun"}`
+			break
+		}
 		body = fmt.Sprintf(`, "sent": %d`, f.run(asked))
 	}
 	fmt.Printf(`{"id": %d%s}`+"\n", asked.ID, body)

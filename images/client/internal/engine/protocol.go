@@ -49,6 +49,7 @@ type hello struct {
 	Version      string   `json:"version"`
 	Clock        int64    `json:"clock"`
 	Processors   int      `json:"processors"`
+	Prepares     bool     `json:"prepares"`
 	Schemes      []string `json:"schemes"`
 	Deliveries   []string `json:"deliveries"`
 	Compressions []string `json:"compressions"`
@@ -104,16 +105,17 @@ type line struct {
 
 // answer is what an engine may answer to a request.
 type answer struct {
-	Connect    int64  `json:"connectNanoseconds"`
-	TLS        int64  `json:"tlsNanoseconds"`
-	Cipher     string `json:"cipher"`
-	Local      string `json:"local"`
-	Sent       int64  `json:"sent"`
-	TCPInfo    []byte `json:"tcpInfo"`
-	Compress   int64  `json:"compressNanoseconds"`
-	Encrypt    int64  `json:"encryptNanoseconds"`
-	Decrypt    int64  `json:"decryptNanoseconds"`
-	Decompress int64  `json:"decompressNanoseconds"`
+	Connect    int64    `json:"connectNanoseconds"`
+	TLS        int64    `json:"tlsNanoseconds"`
+	Cipher     string   `json:"cipher"`
+	Local      string   `json:"local"`
+	Sent       int64    `json:"sent"`
+	TCPInfo    []byte   `json:"tcpInfo"`
+	Others     [][]byte `json:"otherTcpInfos"` // of further sockets
+	Compress   int64    `json:"compressNanoseconds"`
+	Encrypt    int64    `json:"encryptNanoseconds"`
+	Decrypt    int64    `json:"decryptNanoseconds"`
+	Decompress int64    `json:"decompressNanoseconds"`
 }
 
 // request is what the harness asks for.
@@ -127,10 +129,12 @@ type request struct {
 	Name       string `json:"name,omitempty"`
 	Topic      string `json:"topic,omitempty"`
 	Echo       string `json:"echo,omitempty"`
+	Receives   bool   `json:"receives,omitempty"` // of connect
 }
 
 // Broker is how a connection is made.
 type Broker struct {
+	Scheme      string `json:"scheme"`
 	Host        string `json:"host"`
 	Port        int    `json:"port"`
 	TLS         string `json:"tls"` // None, TLSv1.2 or TLSv1.3

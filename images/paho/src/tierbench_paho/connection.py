@@ -3,7 +3,6 @@
 import socket
 import ssl
 import sys
-from base64 import b64encode
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -16,11 +15,13 @@ from paho.mqtt.enums import CallbackAPIVersion
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
-from . import tls
-from .content import Content
+from tierbench_engine import tls
+from tierbench_engine.content import Content
+from tierbench_engine.pipe import ACKNOWLEDGED, ARRIVED, CORRUPT, SENT, FailureError, Json, Pipe
+from tierbench_engine.run import Run
+from tierbench_engine.sockets import local_address, tcp_info
+
 from .envelope import Codec, CorruptError
-from .pipe import ACKNOWLEDGED, ARRIVED, CORRUPT, SENT, FailureError, Json, Pipe
-from .run import Run
 
 DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 
@@ -32,7 +33,6 @@ _CONFIRM_SECONDS: Final = 600.0  # longer than any harness waits
 _KEEPALIVE_SECONDS: Final = 60
 _BAD_CREDENTIALS: Final = (0x86, 0x87)  # bad user name or password, not authorized
 _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
-_TCP_INFO_BYTES: Final = 256
 
 _Outcome = FailureError | None
 
@@ -64,7 +64,7 @@ class Connection:
         self._topic = self._echo = ""
         self._attempted = self._handshake = self._down_since = 0
         self._made: Json = {}
-        self._last_info = b""
+        self._last_info = ""
         self._run: Run | None = None
         self.back: Run | None = None  # the run whose messages arrive here
         self._lock = Lock()
@@ -133,11 +133,12 @@ class Connection:
         except Empty:
             return FailureError("", f"the broker does not answer within {_ANSWER_SECONDS:g} s")
 
-    def send(self, run: Run, back: "Connection | None") -> int:
+    def prepare(self, topic: str) -> None:
+        """Does nothing: a connection is ready for every topic."""
+
+    def send(self, run: Run) -> int:
         """Sends messages, and returns how many."""
         self._run = run
-        if back is not None:
-            back.back = run
         if not self._qos:
             self._client.on_publish = self._on_written if run.frees == "Write" else None
         if self._closing:
@@ -176,7 +177,7 @@ class Connection:
     def count(self) -> Json:
         """What the connection has cost so far."""
         return {
-            "tcpInfo": b64encode(_tcp_info(self._client.socket())).decode(),
+            "tcpInfo": tcp_info(self._client.socket()),
             "compressNanoseconds": self._encoder.compress_nanoseconds,
             "encryptNanoseconds": self._encoder.encrypt_nanoseconds,
             "decryptNanoseconds": self._decoder.decrypt_nanoseconds,
@@ -259,11 +260,10 @@ class Connection:
         if isinstance(connection, tls.TimedSocket):
             self._handshake = connection.handshake_nanoseconds
             self._made["cipher"] = tls.cipher(connection)
-        host, port = connection.getsockname()[:2]
-        self._made["local"] = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        self._made["local"] = local_address(connection)
 
     def _on_socket_close(self, _client: Client, _data: Any, connection: object) -> None:
-        self._last_info = _tcp_info(connection)
+        self._last_info = tcp_info(connection)
 
     def _on_connect_fail(self, _client: Client, _data: Any) -> None:
         error = sys.exception()
@@ -323,14 +323,4 @@ class Connection:
         elif self._up:
             self._up = False
             self._down_since = monotonic_ns()
-            self._pipe.write({"down": self.number, "tcpInfo": b64encode(self._last_info).decode()})
-
-
-def _tcp_info(connection: object) -> bytes:
-    """What the kernel knows of a connection; nothing of one that is closed."""
-    if not isinstance(connection, socket.socket):
-        return b""
-    try:
-        return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, _TCP_INFO_BYTES)
-    except OSError:
-        return b""
+            self._pipe.write({"down": self.number, "tcpInfo": self._last_info})

@@ -137,6 +137,13 @@ class Encryption(StrEnum):
 
     NONE = "None"
     AES128GCM = "AES128GCM"
+    AES256GCM = "AES256GCM"
+    AES128EAX = "AES128EAX"
+    AES256EAX = "AES256EAX"
+    AES128CTR = "AES128CTR"
+    AES256CTR = "AES256CTR"
+    AES128CBC = "AES128CBC"
+    AES256CBC = "AES256CBC"
 
 
 class PacingType(StrEnum):
@@ -234,7 +241,7 @@ class BrokerPlan(MeetingFields):
         default="None", max_length=63, description="None, Gzip or Zstd, optionally with a level, as in Zstd:11."
     )
     encryption: Encryption = Field(default=Encryption.NONE, description="Encryption of the payload.")
-    key_file: Path = Field(description="File with the 16 bytes of the key.")
+    key_file: Path = Field(description="File with the 16 bytes of the key, or of what an engine derives it from.")
     pacing: PlannedPacing = Field(description="When publishers send messages.")
     load: PlannedLoad = Field(description="The load of a trial.")
     max_in_flight: int = Field(

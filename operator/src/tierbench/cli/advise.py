@@ -14,6 +14,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from tierbench.advice.advise import ORDER_CHANGES, advise
+from tierbench.advice.requirements import WorkloadItem, workload_items
+from tierbench.advice.selection import select
 from tierbench.api.advice_answer import EffectVerdict, FactorEffect, PlacementAdviceStatus, RankedAlternative, Verdict
 from tierbench.api.model import Metadata
 from tierbench.api.placement_advice import (
@@ -29,6 +31,7 @@ from tierbench.cli import console
 from tierbench.cli.command import ExitCode, UserError, add_output_argument, add_source_arguments, run_with_cluster
 from tierbench.cli.objects import Objects, namespace_of_files, read_files
 from tierbench.cli.output import objects_as, write_output
+from tierbench.kinds.registry import kind_of, kinds
 from tierbench.results.units import DASH, percent, show, show_interval, title
 
 _MAX_FACTORS: Final = 3
@@ -67,7 +70,7 @@ def add_advise(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=run)
     parser.add_argument("name", nargs="?", metavar="NAME", help="a PlacementAdvice in the cluster or in the files")
     add_source_arguments(parser)
-    add_output_argument(parser, "table", "wide", "json", "yaml", "name")
+    add_output_argument(parser, "table", "wide", "json", "yaml", "name", *_configurations())
     group = parser.add_argument_group("the question, if you do not name a PlacementAdvice")
     group.add_argument(
         "--choose",
@@ -112,12 +115,40 @@ def run(options: argparse.Namespace) -> ExitCode:
     ]
     if options.output in {"table", "wide"}:
         _print(answered, wide=options.output == "wide")
+    elif options.output in _configurations():
+        if len(answered) > 1:
+            names = ", ".join(advice.metadata.name for advice in answered)
+            raise UserError(f"there are several PlacementAdvices: name one of {names}")
+        (advice,) = answered
+        write_output(_configuration(options.output, advice, [*_in_namespace(objects, advice)]), Path("-"))
     else:
         write_output(objects_as(options.output, answered, as_list=False), Path("-"))
     statuses = [advice.status for advice in answered]
     if not any(status.ranking for status in statuses):
         return ExitCode.UNUSABLE
     return ExitCode.ANSWER if all(status.best for status in statuses) else ExitCode.NO
+
+
+def _configurations() -> Sequence[str]:
+    return [name for kind in kinds() for name in kind.configurations]
+
+
+def _configuration(output: str, advice: PlacementAdvice, results: Sequence[BenchmarkResult]) -> str:
+    """Returns the settings of the best choice in the format of another program.
+
+    Raises:
+        UserError: there is no best choice, or the format is not for this kind of benchmark.
+    """
+    status, spec = advice.status, advice.spec
+    if not status.best:
+        raise UserError(f"{advice.metadata.name} has no best choice, so there are no settings: {status.answer}")
+    levels = {**workload_items(spec.workload)[0].levels, **status.settings}
+    item = WorkloadItem(levels, 1)
+    there = [each for each in select(spec, results).results if item.matches(each)]
+    write = kind_of(there[0].spec.benchmark.kind).configurations.get(output)
+    if write is None:
+        raise UserError(f"format {output} is for brokers, and {advice.metadata.name} is of no broker: use -o yaml")
+    return write(advice.metadata.name, levels, there)
 
 
 def _questions(options: argparse.Namespace) -> tuple[Objects, Sequence[PlacementAdvice]]:

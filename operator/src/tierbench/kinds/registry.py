@@ -232,6 +232,11 @@ class BenchmarkKind:
     """Permissions of the operator that only this kind needs."""
     exports: Mapping[str, Callable[[Sequence[BenchmarkResult]], str]] = field(default_factory=dict)
     """Formats of `kubectl tierbench export` that only this kind has."""
+    configurations: Mapping[str, Callable[[str, Mapping[str, str], Sequence[BenchmarkResult]], str]] = field(
+        default_factory=dict
+    )
+    """Formats of `kubectl tierbench advise` for other programs. Their arguments are the name of an advice, the levels
+    that it chooses and asks for, and the results with these levels."""
     probe: Probe | None = None
     first: Mapping[str, Any] | None = None
     """The spec that `kubectl tierbench init` proposes, without node classes. One kind has it."""

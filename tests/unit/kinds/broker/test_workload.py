@@ -146,7 +146,7 @@ def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> 
     assert [item["kind"] for item in given.server(instance_of(given))] == ["Service", "Pod"]
 
 
-@pytest.mark.parametrize("engine", ["Native", "Paho"])
+@pytest.mark.parametrize("engine", ["Native", "Paho", "SINETStream"])
 def test_own_messages_are_mounted_and_are_contents_without_a_size(engine: str) -> None:
     clients = {
         "nodeClassNames": ["user"],
@@ -225,9 +225,9 @@ def test_the_engine_is_the_one_asked_for() -> None:
         engine: jobs(workload(clients={"nodeClassNames": ["user"], "engine": engine}))[0]["spec"]["template"]["spec"][
             "containers"
         ][0]["image"]
-        for engine in ("Native", "Paho")
+        for engine in ("Native", "Paho", "SINETStream")
     }
-    assert images == {"Native": "client:1", "Paho": "paho:1"}
+    assert images == {"Native": "client:1", "Paho": "paho:1", "SINETStream": "sinetstream:1"}
 
 
 LIGHT = {

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tierbench.kinds.broker import measures, metrics, reasons, report, strimzi_lifecycle
+from tierbench.kinds.broker import measures, metrics, reasons, report, sinetstream, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.workload import BrokerWorkload
@@ -69,8 +69,10 @@ KIND: Final = BenchmarkKind(
             alternatives=True,
         ),
         "paho": Image("The client of brokers with clients.engine: Paho."),
+        "sinetstream": Image("The client of brokers with clients.engine: SINETStream."),
     },
     exports={"perftool": report.perftool_json, "perftool-tsv": report.perftool_tsv},
+    configurations={"sinetstream": sinetstream.configuration},
     permissions=strimzi_lifecycle.PERMISSIONS,
     providers={KafkaProvider.STRIMZI: strimzi_lifecycle.StrimziProvider()},
     reasons=reasons.REASONS,

@@ -15,6 +15,7 @@ class EngineType(StrEnum):
 
     NATIVE = "Native"
     PAHO = "Paho"
+    SINETSTREAM = "SINETStream"
 
 
 class Connections(StrEnum):
@@ -77,7 +78,8 @@ class BrokerClients(Clients):
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,
-        description="Native (one static program), or Paho (the Python client, for a device that runs Python).",
+        description="Native (one static program), Paho (the Python client, for a device that runs Python), or "
+        "SINETStream (NII's library, in Python).",
     )
 
     @property

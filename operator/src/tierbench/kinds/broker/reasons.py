@@ -18,6 +18,8 @@ REASONS: Final = Reasons(
         "EngineInvalid": "The program that makes the load broke a rule of its protocol. Use images of one release, or "
         "fix the engine.",
         "EngineSilent": "The program that makes the load wrote or answered nothing for 30 s. Read the client's log.",
+        "KafkaVersionUnsupported": "SINETStream's library does not speak to this version of Kafka. Measure it with "
+        "`clients.engine: Native`, or choose another of `kafka.images`.",
         "LowerQosGranted": "The broker grants a lower QoS than requested. Choose another `delivery`.",
         "MessagesUnusable": "The ConfigMap of your messages is missing or empty, or a message has less than 9 bytes. "
         "Fix it, and run again.",
@@ -27,6 +29,8 @@ REASONS: Final = Reasons(
         "NothingDelivered": "The load ran, and no message came back. Read the broker's log.",
         "PayloadNotDelivered": "A small message arrives, and one of this size does not. Raise the broker's limit, or "
         "use smaller sizes.",
+        "SeveralBrokers": "The Kafka has more than one broker, and the engine SINETStream supports one. Measure it "
+        "with `clients.engine: Native`.",
         "TlsVersionRefused": "The broker does not allow the version of TLS. Choose another `tls`.",
         "TopicRefused": "Kafka refuses that many partitions. Check the broker's policies.",
         "Unconfirmed": "The connection broke off or the broker did not answer, so it is not known what it received. "

@@ -137,13 +137,35 @@ _SPREAD = Rule(
 _KAFKA = "(has(b.kafka) || (has(b.external) && b.external.protocol == 'Kafka'))"
 _PAHO = Rule(
     f"self.clients.engine != 'Paho' || !self.brokers.exists(b, {_KAFKA})",
-    "clients.engine: Paho only supports MQTT: write Native, or measure Kafka in another benchmark",
+    "clients.engine: Paho only supports MQTT: write Native or SINETStream, or measure Kafka in another benchmark",
+)
+_NO_TRANSACTIONS = Rule(
+    f"self.clients.engine != 'SINETStream' || !self.brokers.exists(b, {_KAFKA})"
+    " || !self.delivery.exists(d, d == 'ExactlyOnce')",
+    "clients.engine: SINETStream has no delivery ExactlyOnce for Kafka: remove it, or write Native",
+)
+_NO_BATCHES = Rule(
+    f"self.clients.engine != 'SINETStream' || !self.brokers.exists(b, {_KAFKA})"
+    " || self.kafkaClients.codecs == ['None'] && self.kafkaClients.partitions == [1]"
+    " && self.kafkaClients.lingerMilliseconds == [0] && size(self.kafkaClients.batchSizes) == 1",
+    "clients.engine: SINETStream sends each message to Kafka by itself, to one partition: remove kafkaClients, or "
+    "write Native",
 )
 _LEVELS_OF_ZSTD = Rule(
-    "self.clients.engine == 'Paho' || self.compression.all(c, !c.startsWith('Zstd:')"
+    "self.clients.engine != 'Native' || self.compression.all(c, !c.startsWith('Zstd:')"
     " || c in ['Zstd:1', 'Zstd:3', 'Zstd:7', 'Zstd:11'])",
     "clients.engine: Native supports four levels of Zstd: write Zstd:1, Zstd:3, Zstd:7 or Zstd:11, or clients.engine: "
-    "Paho, which supports all levels",
+    "Paho or SINETStream, which support all levels",
+)
+_CIPHERS = Rule(
+    "self.clients.engine == 'SINETStream' || self.encryption.all(e, e in ['None', 'AES128GCM'])",
+    "clients.engine: Native and Paho encrypt with AES128GCM only: write None or AES128GCM, or clients.engine: "
+    "SINETStream, which has the other ciphers",
+)
+_ONE_AT_A_TIME = Rule(
+    "self.clients.engine != 'SINETStream' || self.pacing.type != 'Acknowledged' || !has(self.pacing.inFlight)"
+    " || self.pacing.inFlight == 1",
+    "clients.engine: SINETStream waits for the acknowledgement of each message: write inFlight: 1, or add pairs",
 )
 _STRIMZI = "self.brokers.exists(b, has(b.kafka) && b.kafka.provider == 'Strimzi')"
 _STRIMZI_HOST_NETWORK = Rule(
@@ -225,7 +247,9 @@ class BrokerSpec(ServiceSpec):
     )
     tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connections (a factor).", most=3)
     encryption: tuple[Encryption, ...] = factor(
-        (Encryption.NONE,), "End-to-end encryption of the payload (a factor).", most=2
+        (Encryption.NONE,),
+        "End-to-end encryption of the payload (a factor). The engines Native and Paho support AES128GCM.",
+        most=4,
     )
     compression: tuple[
         Annotated[
@@ -317,7 +341,11 @@ class BrokerBenchmark(Benchmark):
         _HEAP_WITHIN,
         _SPREAD,
         _PAHO,
+        _NO_TRANSACTIONS,
+        _NO_BATCHES,
         _LEVELS_OF_ZSTD,
+        _CIPHERS,
+        _ONE_AT_A_TIME,
         _ARRIVALS,
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,

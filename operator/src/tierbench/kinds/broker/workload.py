@@ -143,7 +143,7 @@ class BrokerWorkload:
             self.images,
             instance,
             targets,
-            self.images.programs["paho"] if clients.engine is EngineType.PAHO else self.images.client,
+            self._engine_image,
             trial_plan(context, endpoints, instance, targets),
             self.spec.access,
             clients.resources,
@@ -151,6 +151,11 @@ class BrokerWorkload:
             link=link_of(self.spec, case),
             directories=[_own_messages(payload, case)] if payload.messages else [],
         )
+
+    @property
+    def _engine_image(self) -> str:
+        engine = self.spec.clients.engine
+        return self.images.client if engine is EngineType.NATIVE else self.images.programs[engine.lower()]
 
     def deadline_seconds(self, trials: int) -> int:
         """Returns the time limit of one trial, multiplied by the trials including warm-up, and the time until the

@@ -100,6 +100,10 @@ class Run:
             sent += 1
         return sent
 
+    def is_over(self) -> bool:
+        """Whether no message may be sent any more."""
+        return self.stop.is_set() or 0 < self._until <= monotonic_ns()
+
     def _may_send(self) -> bool:
         if self.answers is not None and not self.answers.take(self._until, self.stop):
             return False

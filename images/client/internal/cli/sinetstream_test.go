@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// installSINETStream puts the engine SINETStream into the folder of engines, with its libraries.
+func installSINETStream(t *testing.T) {
+	t.Helper()
+	root, err := filepath.Abs("../../../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	libraries := filepath.Join(root, "build/sinetstream")
+	if output, err := exec.Command(filepath.Join(root, "tools/sinetstream"), libraries).CombinedOutput(); err != nil {
+		t.Fatalf("tools/sinetstream: %v %s", err, output)
+	}
+	path := strings.Join([]string{libraries, root + "/images/engine/src", root + "/images/sinetstream/src"}, ":")
+	launcher := fmt.Sprintf("#!/bin/sh\nPYTHONPATH=%s exec python3 -m tierbench_sinetstream.main\n", path)
+	if err := os.WriteFile(filepath.Join(engines, "tierbench-engine-sinetstream"), []byte(launcher), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kafkaSINETStream sends by the library's plugin for Kafka, which knows Kafka up to 2.6 by name.
+func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
+	installSINETStream(t)
+	trials := measured(t, broker.arguments("TLSv1.3", "engine=sinetstream", "delivery=AtLeastOnce", "messages=20", "inFlight=1",
+		"compression=Gzip", "content=SensorJSON", "encryption=AES128GCM", "trials=1-2", "keepConnections")...)
+	for _, trial := range trials {
+		exchange := trial.Exchange
+		if exchange.Received != 20 || exchange.Acknowledged != 20 || exchange.ReceivedBytes != 20*1024 || exchange.Duplicated+exchange.Errors+exchange.Reconnects != 0 {
+			t.Errorf("%+v", exchange)
+		}
+		if exchange.LoadBytes < 2*exchange.EncodedBytes || exchange.WireReceivedBytes < exchange.EncodedBytes {
+			t.Errorf("%+v", exchange)
+		}
+	}
+	if exchange := trials[0].Exchange; exchange.TLSNanoseconds == 0 || exchange.ConnectNanoseconds == 0 {
+		t.Errorf("%+v", exchange.Setup)
+	}
+	kafkaLeaves(t, broker)
+	alone := broker.arguments("None", "engine=sinetstream", "delivery=AtMostOnce", "role=Alone", "messages=20", "asFastAsPossible")
+	if exchange := measured(t, alone...)[0].Exchange; exchange.Acknowledged != 20 {
+		t.Errorf("%+v", exchange)
+	}
+	code, _, seal := sealed(t, broker.arguments("None", "engine=sinetstream", "delivery=ExactlyOnce", "messages=1", "inFlight=1")...)
+	if code != exitFailure || seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" {
+		t.Errorf("exit code %d, %+v", code, seal.Failure)
+	}
+}

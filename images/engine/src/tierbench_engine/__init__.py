@@ -1,0 +1,1 @@
+"""What engines for brokers in Python share: their side of docs/reference/engine-protocol.md."""

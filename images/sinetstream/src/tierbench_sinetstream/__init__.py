@@ -1,0 +1,8 @@
+"""The SINETStream engine for brokers: what an application sees that uses NII's library in Python.
+
+It speaks the protocol of docs/reference/engine-protocol.md.
+"""
+
+from typing import Final
+
+VERSION: Final = "0.2.0-dev"
