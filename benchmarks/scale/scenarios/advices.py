@@ -23,7 +23,7 @@ _NAMESPACES: Final = ResourceType("api/v1", "namespaces")
 _SECONDS: Final = 300
 _PAUSE_SECONDS: Final = 0.02
 _TURN: Final = 6.0
-"""One waits for an answer and the pause after it, which is four times as long, and then for its own."""
+"""One waits for an answer and the pause after it, which is three times its CPU time, and then for its own."""
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:

@@ -30,8 +30,10 @@ _ERROR_SECONDS: Final = 5.0
 _AGAIN_SECONDS: Final = 60.0
 """An advice that has not changed is answered again at most this often."""
 _MOST_PAUSE_SECONDS: Final = 10.0
-_PAUSE_SHARE: Final = 4
-"""The pause after an answer, as a multiple of the time that it took. So many results leave time for the runs."""
+_PAUSE_SHARE: Final = 3
+"""The pause after an answer, as a multiple of the CPU time that it took. So many results leave time for the runs."""
+_LEAST_CPU_SECONDS: Final = 0.005
+"""The CPU time of the requests of an answer."""
 
 Key = tuple[str, str]
 _logger = logging.getLogger(__name__)
@@ -68,6 +70,8 @@ class Advisor:
         self._retries = RetryTracker()
         self._definitions = context.definitions
         self._event = asyncio.Event()
+        self._cpu_seconds = _LEAST_CPU_SECONDS
+        """The CPU time of the last answer."""
 
     def observe(self, raw: Mapping[str, Any], *, deleted: bool) -> None:
         """Handles an event of an advice."""
@@ -125,10 +129,11 @@ class Advisor:
                 continue
             key = min(ready, key=lambda one: self._turns.get(one[0], -math.inf))
             del self._due[key]
+            self._cpu_seconds = _LEAST_CPU_SECONDS
             self._turns[key[0]] = now
             with self._metrics.track("advisor"):
                 await self._answer_or_retry(key)
-            await asyncio.sleep(min(_PAUSE_SHARE * (time.monotonic() - now), _MOST_PAUSE_SECONDS))
+            await asyncio.sleep(min(_PAUSE_SHARE * self._cpu_seconds, _MOST_PAUSE_SECONDS))
 
     async def _answer_or_retry(self, key: Key) -> None:
         known = self._advices[key[0]][key[1]]
@@ -192,8 +197,11 @@ class Advisor:
             await recorder.event(event.reason, event.message, warning=event.warning)
 
     def _answer_from(self, texts: Sequence[bytes], advice: PlacementAdvice, now: datetime) -> PlacementAdviceStatus:
-        classes = tuple(self._cluster.classes.values())
-        return advice_status(advice, self._projected(texts, advice.spec), classes, now)
+        classes, began = tuple(self._cluster.classes.values()), time.thread_time()
+        try:
+            return advice_status(advice, self._projected(texts, advice.spec), classes, now)
+        finally:
+            self._cpu_seconds += time.thread_time() - began
 
     def _projected(self, texts: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
         """Yields the parts of each valid result that the answer needs."""

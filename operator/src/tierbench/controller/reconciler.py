@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import BenchmarkStatus, Phase
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
@@ -45,7 +45,7 @@ from tierbench.domain.servers import apis_of
 from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
-from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, labels_left_out
+from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, Workload, labels_left_out
 
 FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
@@ -61,6 +61,10 @@ _logger = logging.getLogger(__name__)
 def is_being_deleted(raw: Raw) -> bool:
     """Returns whether the benchmark was deleted and waits for its finalizers."""
     return "deletionTimestamp" in raw["metadata"]
+
+
+def _is_running(raw: Raw) -> bool:
+    return bool(raw.get("status", {}).get("phase") == Phase.RUNNING)
 
 
 def needs_reconcile(raw: Raw) -> bool:
@@ -107,6 +111,7 @@ class BenchmarkReconciler:
         self._recorder = recorder_of(context.kube, owner)
         self._logs = LogFollower(context.kube, owner, context.inbox, self._event.set)
         self._ref_manager = ControllerRefManager(owner)
+        self._parsed: tuple[str, tuple[Benchmark, Workload]] | None = None
         self._rejected_create: FailedRequest | None = None
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
@@ -185,7 +190,7 @@ class BenchmarkReconciler:
 
     async def reconcile(self) -> float:
         """Reconciles once. Returns the seconds until the next reconcile."""
-        if self._raw().get("status", {}).get("phase") == Phase.RUNNING:
+        if _is_running(self._raw()):
             return await self._reconcile()
         async with self._context.slots:
             return await self._reconcile()
@@ -277,7 +282,7 @@ class BenchmarkReconciler:
 
     async def _observe(self, raw: Raw) -> Observed:
         context, owner = self._context, self._owner
-        benchmark, workload = parse_benchmark(context, owner, raw)
+        benchmark, workload = self._parse(raw)
         self._retries.set_reset_key((context.definitions.digest, benchmark.metadata.generation))
         run = 0 if benchmark.status.run is None else benchmark.status.run.number
         stored = context.results.of(self._key)
@@ -316,6 +321,15 @@ class BenchmarkReconciler:
         if raw is None or raw["metadata"]["uid"] != self._owner.uid:
             raise GoneError
         return raw
+
+    def _parse(self, raw: Raw) -> tuple[Benchmark, Workload]:
+        """Parses the benchmark. One that runs is parsed once per version; many may be queued, and are not kept."""
+        version = raw["metadata"]["resourceVersion"]
+        if self._parsed is not None and self._parsed[0] == version:
+            return self._parsed[1]
+        parsed = parse_benchmark(self._context, self._owner, raw)
+        self._parsed = (version, parsed) if _is_running(raw) else None
+        return parsed
 
     async def _record_foreign_objects(self, observed: Observed) -> None:
         """Records one event for the objects that have the labels of the benchmark and that it does not own."""
