@@ -19,7 +19,7 @@ from benchmarks.scale.peer import Statuses
 from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
-from tierbench.controller.reconciler import FINALIZER
+from tierbench.controller.context import FINALIZER
 from tierbench.kube.leader_election import LEASE_SECONDS
 from tierbench.kube.meta import name_of
 

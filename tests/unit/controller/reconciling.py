@@ -10,7 +10,8 @@ from tests.unit.controller.operator import context_of, relist
 from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
 from tierbench.api.record import RECORDS
 from tierbench.api.result import RESULTS
-from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
+from tierbench.controller.context import FINALIZER
+from tierbench.controller.reconciler import BenchmarkReconciler
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.meta import JOBS, PODS, SERVICES
 from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, LABEL_SLOT, Owner

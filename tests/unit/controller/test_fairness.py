@@ -13,9 +13,9 @@ from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist, settings_of
 from tests.unit.controller.reconciling import RESOURCE
 from tests.unit.domain.world import benchmark, node, node_class
-from tierbench.controller.context import restore_queue
+from tierbench.controller.context import FINALIZER, restore_queue
 from tierbench.controller.executor import NodeTakenError
-from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler
+from tierbench.controller.reconciler import BenchmarkReconciler
 from tierbench.kube.meta import LEASES, format_micro_time, format_time
 from tierbench.workloads.workload import Owner
 

@@ -22,9 +22,8 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import handlers
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context
+from tierbench.controller.context import FINALIZER, Context
 from tierbench.controller.handlers import handled, run_kopf
-from tierbench.controller.reconciler import FINALIZER
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect
 from tierbench.kube.client import ApiError, Kube, LeadershipLostError

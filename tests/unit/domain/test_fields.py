@@ -11,8 +11,7 @@ from tests.unit.domain.world import benchmark
 from tierbench.api.benchmark import Access
 from tierbench.api.model import Metadata
 from tierbench.api.node_class import NODE_CLASSES
-from tierbench.controller.context import benchmark_of, controller_of
-from tierbench.controller.reconciler import needs_reconcile
+from tierbench.controller.context import benchmark_of, controller_of, needs_reconcile
 from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.domain.fields import LABELS, MOST_LABELS, fields, project
 from tierbench.domain.views import job_view, lease_view, pod_view

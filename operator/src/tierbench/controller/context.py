@@ -7,13 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tierbench.api.benchmark import BenchmarkStatus
+from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION, GROUP
 from tierbench.api.result import RESULTS
 from tierbench.controller.collector import Inbox
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.controller.node_classes import ClusterView
 from tierbench.controller.settings import Settings
+from tierbench.domain import decide as decisions
 from tierbench.domain.fields import project
 from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
@@ -28,6 +29,7 @@ from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import Samples, result_samples
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_ROLE, Owner
 
+FINALIZER: Final = f"{GROUP}/cleanup"
 TRIES: Final = 4
 SUSPENDED_SECONDS: Final = 600.0
 _SLOTS: Final = 8
@@ -46,6 +48,29 @@ def benchmark_of(raw: Raw) -> Key:
 def controller_of(raw: Raw) -> Raw:
     """Returns the owner reference of the controller of an object, or an empty one."""
     return next((item for item in raw["metadata"].get("ownerReferences", ()) if item.get("controller")), {})
+
+
+def is_being_deleted(raw: Raw) -> bool:
+    """Returns whether the benchmark was deleted and waits for its finalizers."""
+    return "deletionTimestamp" in raw["metadata"]
+
+
+def is_running(raw: Raw) -> bool:
+    """Returns whether a benchmark measures."""
+    return bool(raw.get("status", {}).get("phase") == Phase.RUNNING)
+
+
+def needs_reconcile(raw: Raw) -> bool:
+    """Returns whether the operator has anything to do for a benchmark, or to clean up after it."""
+    metadata, policy = raw["metadata"], raw.get("spec", {}).get("runPolicy", {})
+    if is_being_deleted(raw):
+        return FINALIZER in metadata.get("finalizers", ())
+    try:
+        known = BenchmarkStatus.model_validate(raw.get("status", {}))
+    except ValueError:
+        return True  # the reconciler reports what is invalid
+    later = any(policy.get(name) is not None for name in ("ttlSecondsAfterFinished", "schedule"))
+    return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
 
 
 class ObjectCaches:

@@ -18,8 +18,8 @@ from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
-from tierbench.controller.context import Context, benchmark_of
-from tierbench.controller.reconciler import FINALIZER, BenchmarkReconciler, needs_reconcile
+from tierbench.controller.context import FINALIZER, Context, benchmark_of, needs_reconcile
+from tierbench.controller.reconciler import BenchmarkReconciler
 from tierbench.domain.fields import project
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kinds.registry import BENCHMARKS

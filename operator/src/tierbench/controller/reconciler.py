@@ -7,11 +7,20 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
-from tierbench.api.model import API_VERSION, GROUP
+from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.model import API_VERSION
 from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
-from tierbench.controller.context import SUSPENDED_SECONDS, Context, RetryTracker, recorder_of
+from tierbench.controller.context import (
+    FINALIZER,
+    SUSPENDED_SECONDS,
+    Context,
+    RetryTracker,
+    is_being_deleted,
+    is_running,
+    needs_reconcile,
+    recorder_of,
+)
 from tierbench.controller.executor import Executor, NameConflictError, NodeTakenError
 from tierbench.controller.pod_logs import LogFollower
 from tierbench.controller.snapshot import (
@@ -24,7 +33,6 @@ from tierbench.controller.snapshot import (
     read_records,
     rejected_pods,
 )
-from tierbench.domain import decide as decisions
 from tierbench.domain import reasons
 from tierbench.domain.cleanup import cleanup
 from tierbench.domain.decide import decide_in_steps
@@ -47,7 +55,6 @@ from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictEr
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, Workload, labels_left_out
 
-FINALIZER: Final = f"{GROUP}/cleanup"
 _STATUS: Final = "status"
 _HOLD_SECONDS: Final = 30.0
 _CLEANUP_SECONDS: Final = 1.0
@@ -56,28 +63,6 @@ _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
 _MOST_NAMES: Final = 5
 _logger = logging.getLogger(__name__)
-
-
-def is_being_deleted(raw: Raw) -> bool:
-    """Returns whether the benchmark was deleted and waits for its finalizers."""
-    return "deletionTimestamp" in raw["metadata"]
-
-
-def _is_running(raw: Raw) -> bool:
-    return bool(raw.get("status", {}).get("phase") == Phase.RUNNING)
-
-
-def needs_reconcile(raw: Raw) -> bool:
-    """Returns whether the operator has anything to do for a benchmark, or to clean up after it."""
-    metadata, policy = raw["metadata"], raw.get("spec", {}).get("runPolicy", {})
-    if is_being_deleted(raw):
-        return FINALIZER in metadata.get("finalizers", ())
-    try:
-        known = BenchmarkStatus.model_validate(raw.get("status", {}))
-    except ValueError:
-        return True  # the reconciler reports what is invalid
-    later = any(policy.get(name) is not None for name in ("ttlSecondsAfterFinished", "schedule"))
-    return decisions.needs_reconcile(known.observed_generation, metadata["generation"], known.phase, later=later)
 
 
 async def _decide(observed: Observed, now: datetime) -> Decision:
@@ -190,7 +175,7 @@ class BenchmarkReconciler:
 
     async def reconcile(self) -> float:
         """Reconciles once. Returns the seconds until the next reconcile."""
-        if _is_running(self._raw()):
+        if is_running(self._raw()):
             return await self._reconcile()
         async with self._context.slots:
             return await self._reconcile()
@@ -328,7 +313,7 @@ class BenchmarkReconciler:
         if self._parsed is not None and self._parsed[0] == version:
             return self._parsed[1]
         parsed = parse_benchmark(self._context, self._owner, raw)
-        self._parsed = (version, parsed) if _is_running(raw) else None
+        self._parsed = (version, parsed) if is_running(raw) else None
         return parsed
 
     async def _record_foreign_objects(self, observed: Observed) -> None:
