@@ -1,6 +1,7 @@
 """What the controllers share: caches, rejected writes, the workqueue."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -20,7 +21,7 @@ from tierbench.domain.queueing import AdmissionQueue, known_wait
 from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.results import ResultStore
 from tierbench.domain.servers import api_of_pods
-from tierbench.domain.views import PARSE_ERRORS
+from tierbench.domain.views import PARSE_ERRORS, LeaseView, lease_view
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
 from tierbench.kube.informer import InformerCache
@@ -36,6 +37,7 @@ _SLOTS: Final = 8
 _COMPONENT: Final = "tierbench"
 _MOST_FOREIGN: Final = 5
 _KINDS: Final = {PODS: "Pod", JOBS: "Job", SERVICES: "Service"}
+_logger = logging.getLogger(__name__)
 
 
 def benchmark_of(raw: Raw) -> Key:
@@ -85,6 +87,7 @@ class ObjectCaches:
         self._caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
         self._foreign: dict[Key, dict[str, None]] = {}
         self._expected_jobs: set[Name] = set()
+        self._leases: dict[str, tuple[Raw, LeaseView]] = {}
 
     def __getitem__(self, resource: ResourceType) -> InformerCache[Key]:
         return self._caches[resource]
@@ -106,6 +109,19 @@ class ObjectCaches:
             cache.observe(project(resource, raw))
         elif name is not None:
             cache.remove(name)
+
+    def leases(self) -> dict[str, LeaseView]:
+        """Returns the valid Leases by their node. Each version of a Lease is parsed once."""
+        known, self._leases = self._leases, {}
+        for raw in self[LEASES].list():
+            name = raw["metadata"]["name"]
+            try:
+                same = known.get(name)
+                self._leases[name] = same if same is not None and same[0] is raw else (raw, lease_view(raw))
+            except PARSE_ERRORS as error:
+                fields = {"kind": "Lease", "object": name, "error": str(error)}
+                _logger.warning("ignoring invalid object", extra=fields)
+        return {view.node: view for _, view in self._leases.values()}
 
     def expect_job(self, name: Name) -> None:
         """Admits the pods of a Job that is about to be created. They can be seen before the answer to its creation."""

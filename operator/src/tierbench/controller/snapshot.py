@@ -24,18 +24,16 @@ from tierbench.domain.servers import api_of_pods, known_apis
 from tierbench.domain.views import (
     PARSE_ERRORS,
     JobView,
-    LeaseView,
     PodView,
     ProviderApi,
     ProviderObject,
     ProviderState,
     job_view,
-    lease_view,
     pod_view,
 )
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
-from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Raw, is_owned_by, parse_time, type_of
+from tierbench.kube.meta import JOBS, PODS, SERVICES, Raw, is_owned_by, parse_time, type_of
 from tierbench.workloads.workload import LABEL_ROLE, ROLE_CLIENT, Owner, Workload
 
 View = TypeVar("View")
@@ -298,7 +296,7 @@ async def collect_objects(
     state = ClusterState(
         owner=owner,
         nodes=dict(context.cluster.nodes),
-        leases={lease.node: lease for lease in _leases(objects[LEASES].list())},
+        leases=objects.leases(),
         pods=children.pods,
         jobs=children.jobs,
         services=children.services,
@@ -315,15 +313,6 @@ def _jobs_without_pods(children: Children, jobs: Iterable[Raw], pods: Iterable[R
     active = {job.name for job in children.jobs if not job.finished and not job.deleting}
     owners = {item["uid"] for pod in pods for item in pod["metadata"].get("ownerReferences", ())}
     return (job for job in jobs if job["metadata"]["name"] in active and job["metadata"]["uid"] not in owners)
-
-
-def _leases(raws: Iterable[Raw]) -> Iterable[LeaseView]:
-    for raw in raws:
-        try:
-            yield lease_view(raw)
-        except PARSE_ERRORS as error:
-            fields = {"kind": "Lease", "object": raw["metadata"]["name"], "error": str(error)}
-            _logger.warning("ignoring invalid object", extra=fields)
 
 
 async def list_provided(

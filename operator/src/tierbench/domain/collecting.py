@@ -1,7 +1,7 @@
 """The trials that clients have printed: how they get from logs into records, and what if a log cannot be read."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from typing import Final
@@ -62,19 +62,29 @@ def merge_trials(
         parts = {pod.part: pod for pod in pods if pod.attempt == attempt}
         ordered = [parts[part] for part in sorted(parts)]
         if len(parts) == ordered[0].parts:
-            outputs = [_output_of(pod, logs.get(pod.uid, PodLog()), case, wanted) for pod in ordered]
-            yield attempt, merge_parts(outputs)
+            outputs = [(pod, logs.get(pod.uid, PodLog())) for pod in ordered]
+            printed = _printed_by_all(outputs, case)
+            yield attempt, merge_parts([_output_of(*output, case, printed, wanted) for output in outputs])
 
 
-def _output_of(pod: PodView, log: PodLog, case: int, wanted: TrialFilter) -> PartOutput:
-    """Returns what a part has printed of a case. A part with the role SHARE is lost once it has failed and its log is
-    complete."""
+def _printed_by_all(outputs: Iterable[tuple[PodView, PodLog]], case: int) -> frozenset[tuple[bool, int]]:
+    """Returns the trials that all parts have printed except those that are lost. Only these are worth parsing."""
+    keys = [{trial.key for trial in trials_of(pod, log, case)} for pod, log in outputs if not _is_lost(pod, log)]
+    return frozenset[tuple[bool, int]]().union(*keys[:1]).intersection(*keys)
+
+
+def _output_of(
+    pod: PodView, log: PodLog, case: int, printed: Collection[tuple[bool, int]], wanted: TrialFilter
+) -> PartOutput:
+    """Returns what a part has printed of the trials of a case that all parts have printed."""
+    trials = (trial for trial in trials_of(pod, log, case) if trial.key in printed and wanted(trial))
+    return PartOutput(tuple(trial.line for trial in trials), echo=pod.part_role is Role.ECHO, lost=_is_lost(pod, log))
+
+
+def _is_lost(pod: PodView, log: PodLog) -> bool:
+    """Whether a part with the role SHARE has failed, and its log is complete."""
     failed = pod.terminated is not None and pod.terminated.exit_code != 0 and log.complete
-    return PartOutput(
-        tuple(trial.line for trial in trials_of(pod, log, case) if wanted(trial)),
-        echo=pod.part_role is Role.ECHO,
-        lost=pod.part_role is Role.SHARE and failed,
-    )
+    return pod.part_role is Role.SHARE and failed
 
 
 def trials_of(pod: PodView, log: PodLog, case: int) -> Iterator[PrintedTrial]:

@@ -288,7 +288,7 @@ def held_too_long(run: Run) -> Problem | None:
 
 def seconds_left(run: Run) -> int:
     """Returns for how many seconds the run may still hold its nodes."""
-    held = max(run.now - _holds_since(run, run.observed.holder), timedelta(0))
+    held = max(run.now - _held_since(run).get(run.observed.holder, _NEVER), timedelta(0))
     return run.observed.quotas.lease_seconds - int(held.total_seconds())
 
 
@@ -359,10 +359,9 @@ def _too_many_at_once(run: Run) -> Problem | None:
     their Leases at the same time, only the later one has the problem."""
     mine, most = run.observed.holder, run.observed.quotas.benchmarks_at_once
     namespace = run.observed.owner.namespace
-    leases = run.observed.leases.values()
-    others = {lease.holder for lease in leases if lease.holder.startswith(f"{namespace}/")} - {mine}
-    since = {holder: _holds_since(run, holder) for holder in (mine, *others)}
-    before = [other for other in others if since[other] < _NEVER and (since[other], other) < (since[mine], mine)]
+    since = _held_since(run)
+    own = since.get(mine, _NEVER), mine
+    before = [other for other in since if other.startswith(f"{namespace}/") and (since[other], other) < own]
     if len(before) < most:
         return None
     message = (
@@ -372,10 +371,13 @@ def _too_many_at_once(run: Run) -> Problem | None:
     return Problem(reasons.TOO_MANY_BENCHMARKS, message)
 
 
-def _holds_since(run: Run, holder: str) -> datetime:
-    leases = run.observed.leases.values()
-    held = (lease.acquired for lease in leases if lease.holder == holder and lease.expires > run.now)
-    return min(held, default=_NEVER)
+def _held_since(run: Run) -> dict[str, datetime]:
+    """Returns since when each holder holds its first Lease that has not expired."""
+    since: dict[str, datetime] = {}
+    for lease in run.observed.leases.values():
+        if lease.expires > run.now:
+            since[lease.holder] = min(lease.acquired, since.get(lease.holder, _NEVER))
+    return since
 
 
 def _raise(name: str) -> str:

@@ -1,6 +1,7 @@
 """Informers: list and watch of one type, a handler of its events, and a cache of its objects."""
 
 import asyncio
+import itertools
 import logging
 import random
 from collections import defaultdict
@@ -20,6 +21,7 @@ _REMEMBERED_DELETIONS: Final = 1000  # an answer is late by seconds
 # The version is too old, or newer than any of an API server that was restored from a backup.
 _UNUSABLE_VERSION: Final = {410, 504}
 _CHANGES: Final = {"ADDED", "MODIFIED", "DELETED"}
+_WITHOUT_YIELDING: Final = 16  # objects of a page, which has many
 _Key = TypeVar("_Key", bound=Hashable)
 _logger = logging.getLogger(__name__)
 
@@ -150,13 +152,15 @@ class Informer:
 async def run_informer(kube: Kube, informer: Informer, namespace: str | None, synced: asyncio.Event) -> None:
     """Handles the events of one type in one namespace, without end. Sets `synced` after the first complete list."""
     query = {"labelSelector": informer.labels} if informer.labels else {}
+    handled = itertools.count(1)
     async with aclosing(list_and_watch(kube, informer.resource, namespace, query)) as updates:
         async for update in updates:
             match update:
                 case WatchEvent(_, item, deleted):
                     if (kept := _admit(informer, item)) is not None:
                         _handle(informer, kept, deleted=deleted)
-                    await asyncio.sleep(0)  # a page has many objects
+                    if next(handled) % _WITHOUT_YIELDING == 0:
+                        await asyncio.sleep(0)
                 case InitialListSynced(_, names, version):
                     _delete_missing(informer, namespace, names, version)
                     synced.set()
