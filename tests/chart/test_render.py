@@ -501,7 +501,8 @@ def test_service_and_probes_reach_the_operator(helm: Helm, values: Json) -> None
     assert {"name": "TIERBENCH_PROBE_PORT", "value": "8081"} in operator["env"]
     assert [port["port"] for port in service["spec"]["ports"]] == [8080], "only the kubelet needs the other one"
     assert operator["livenessProbe"]["httpGet"] == {"path": "/healthz", "port": "probes"}
-    assert operator["readinessProbe"]["httpGet"] == {"path": "/readyz", "port": "probes"}
+    for probe in ("startupProbe", "readinessProbe"):
+        assert operator[probe]["httpGet"] == {"path": "/readyz", "port": "probes"}
 
 
 def test_releases_share_no_names_of_shared_things(helm: Helm) -> None:
