@@ -52,8 +52,23 @@ func New(name string, pool *payload.Pool) (*Engine, error) {
 	return made, err
 }
 
-// process returns the running engine.
+// process returns the running engine when it has sent hello.
 func (e *Engine) process(ctx context.Context) (*process, error) {
+	running, err := e.start()
+	if err != nil {
+		return nil, err
+	}
+	if err := running.meet(ctx); err != nil {
+		return nil, err
+	}
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.last = running.hello
+	return running, nil
+}
+
+// start returns the running engine, which is a new one if the last one has ended.
+func (e *Engine) start() (*process, error) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.running != nil {
@@ -63,9 +78,9 @@ func (e *Engine) process(ctx context.Context) (*process, error) {
 			return e.running, nil
 		}
 	}
-	made, err := start(ctx, e.program, e.content, e.timeout)
+	made, err := start(e.program, e.content, e.timeout)
 	if err == nil {
-		e.running, e.last = made, made.hello
+		e.running = made
 	}
 	return made, err
 }

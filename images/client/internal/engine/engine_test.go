@@ -170,6 +170,22 @@ func TestEngineIsAskedOnlyForWhatItCanDo(t *testing.T) {
 	}
 }
 
+// TestEngineThatStartsSlowlyIsMetLater is about a device that needs longer to start Python than one attempt to connect takes.
+func TestEngineThatStartsSlowlyIsMetLater(t *testing.T) {
+	install(t, "a slow start")
+	of, program := target(t, "None")
+	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	_, err := program.process(soon)
+	var failure *contract.Failure
+	if err == nil || errors.As(err, &failure) {
+		t.Fatalf("an engine that may still send hello has the result %v", err)
+	}
+	if trial, failure := outcome(t, of); failure != nil || trial.Exchange.Received != 10_000 {
+		t.Errorf("%+v", failure)
+	}
+}
+
 func TestEngineThatIsMissingIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	of, _ := target(t, "None")

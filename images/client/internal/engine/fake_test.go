@@ -60,6 +60,8 @@ func fake(of string) {
 		fmt.Println("hello")
 	case "a long line":
 		fmt.Println(strings.Repeat(" ", lineBytes))
+	case "a slow start":
+		time.Sleep(time.Second)
 	case "no start":
 		fmt.Fprintln(os.Stderr, "no module named paho")
 		os.Exit(3)

@@ -51,8 +51,8 @@ type process struct {
 	failure     *contract.Failure // why it has ended
 }
 
-// start starts an engine, and returns when it has sent hello.
-func start(ctx context.Context, program string, content *os.File, timeout time.Duration) (*process, error) {
+// start starts an engine, which has still to send hello.
+func start(program string, content *os.File, timeout time.Duration) (*process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
 		return nil, &contract.Failure{Reason: "ProgramMissing", Message: fmt.Sprintf("there is no engine %s: %v: install it in a folder of PATH", program, err)}
@@ -83,18 +83,19 @@ func start(ctx context.Context, program string, content *os.File, timeout time.D
 	}
 	go made.read(output)
 	go made.watch()
+	return made, nil
+}
+
+// meet returns when an engine has sent hello. A slow engine may need longer than one attempt to connect: the next one meets it.
+func (p *process) meet(ctx context.Context) error {
 	select {
-	case <-made.greeted:
-		return made, nil
-	case <-made.ended:
-		return nil, made.failure
-	case <-time.After(timeout):
-		made.fail(made.silent("sent no hello"))
+	case <-p.greeted:
+		return nil
+	case <-p.ended:
+		return p.failure
 	case <-ctx.Done():
-		made.fail(&contract.Failure{Reason: "Interrupted", Message: "the client ended before the engine sent hello"})
+		return fmt.Errorf("the engine %s has not sent hello yet: %w", p.program, ctx.Err())
 	}
-	<-made.ended
-	return nil, made.failure
 }
 
 // clock returns a time, and CLOCK_MONOTONIC at that time. It takes the best of several readings, because a reading may be
