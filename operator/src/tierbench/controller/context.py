@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -34,6 +34,7 @@ FINALIZER: Final = f"{GROUP}/cleanup"
 TRIES: Final = 4
 SUSPENDED_SECONDS: Final = 600.0
 _SLOTS: Final = 8
+_BEHIND_SECONDS: Final = 1.0
 _COMPONENT: Final = "tierbench"
 _MOST_FOREIGN: Final = 5
 _KINDS: Final = {PODS: "Pod", JOBS: "Job", SERVICES: "Service"}
@@ -292,6 +293,18 @@ class Context:
     def storage_full(self) -> bool:
         """Whether the results and records of all benchmarks take `limits.storedBytes`."""
         return self.results.stored_bytes >= self.settings.quotas.most_stored_bytes
+
+    def reconcile_moved(self, moved: Sequence[Key]) -> None:
+        """Adds the benchmarks to the workqueue whose place in the admission queue has changed.
+
+        For those that are not first, it changes no more than a message. They wait a little, because many may move.
+        """
+        if moved:
+            heads = frozenset(self.queue.heads())
+            self.workqueue.add(*heads.intersection(moved))
+            behind = (key for key in moved if key not in heads)
+            asyncio.get_running_loop().call_later(_BEHIND_SECONDS, self.workqueue.add, *behind)
+        self.metrics.set_queue_length(len(self.queue))
 
 
 def restore_queue(context: Context) -> None:

@@ -199,7 +199,7 @@ def _benchmarks(context: Context, advisor: Advisor, kind: Kind) -> Informer:
             advisor.add_all(namespace)
         key = kind.kind, namespace, name
         if deleted:
-            context.workqueue.add(*context.queue.leave(key, {}))
+            context.reconcile_moved(context.queue.leave(key, {}))
             context.objects.forget_foreign(key)
         if changed:
             context.workqueue.add(key)

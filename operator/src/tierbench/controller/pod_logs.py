@@ -60,7 +60,7 @@ class _Log:
 
 
 class LogFollower:
-    """Follows the logs of one benchmark's client pods, and takes what they push. Calls `on_line` after each line."""
+    """Follows the logs of one benchmark's client pods, and takes what they push. Calls `on_line` after each trial."""
 
     def __init__(self, kube: Kube, owner: Owner, inbox: Inbox, on_line: Callable[[], None]) -> None:
         self._kube = kube
@@ -178,9 +178,12 @@ class LogFollower:
         log = self._kube.log(*self._name(pod), CLIENT, follow=known is not None)
         async with aclosing(log) as pieces:
             async for piece in pieces:
-                if reader.feed(piece) and known is not None and known.update(reader.output):
-                    known.broken = False
-                    self._on_line()
+                if reader.feed(piece) and known is not None:
+                    lines = known.output.lines
+                    if known.update(reader.output):
+                        known.broken = False
+                    if known.output.lines > lines or known.output.full:  # nothing follows from a trial that has begun
+                        self._on_line()
                 if reader.is_full:
                     break
         return reader

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -48,7 +48,6 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
-from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.domain.servers import apis_of
 from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
@@ -339,12 +338,7 @@ class BenchmarkReconciler:
 
     def _leave_queue(self) -> None:
         """Lets the benchmarks go ahead that wait behind this one."""
-        self._reconcile_moved(self._context.queue.leave(self._key, {}))
-
-    def _reconcile_moved(self, moved: Iterable[Key]) -> None:
-        """Adds the benchmarks to the workqueue whose place in the admission queue has changed."""
-        self._context.workqueue.add(*moved)
-        self._context.metrics.set_queue_length(len(self._context.queue))
+        self._context.reconcile_moved(self._context.queue.leave(self._key, {}))
 
     def _enqueue(self, observed: Observed, decision: Decision) -> None:
         """Updates the admission queue, and adds the benchmarks to the workqueue that it moves there.
@@ -357,7 +351,7 @@ class BenchmarkReconciler:
         else:
             held = (lease for lease in observed.leases.values() if lease.holder == observed.holder)
             moved = context.queue.leave(self._key, {lease.node: lease.acquired for lease in held})
-        self._reconcile_moved(moved)
+        context.reconcile_moved(moved)
         run = decision.status.run
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
