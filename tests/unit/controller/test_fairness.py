@@ -16,6 +16,7 @@ from tests.unit.domain.world import benchmark, node, node_class
 from tierbench.controller.context import FINALIZER, restore_queue
 from tierbench.controller.executor import NodeTakenError
 from tierbench.controller.reconciler import BenchmarkReconciler
+from tierbench.domain.results import BenchmarkKey as Key
 from tierbench.kube.meta import LEASES, format_micro_time, format_time
 from tierbench.workloads.workload import Owner
 
@@ -178,3 +179,27 @@ async def test_length_of_the_queue_follows_a_benchmark_that_is_deleted() -> None
     relist(cluster.api, cluster.context)
     await cluster.reconcilers[0].run()
     assert cluster.queue_length == 0
+
+
+async def test_only_the_first_benchmark_is_reconciled_at_once_when_another_leaves_the_queue() -> None:
+    """Of a thousand that are deleted, each would otherwise first write who is ahead of it now."""
+    cluster = Cluster()
+    cluster.put_lease("c1", "elsewhere/other/uid-9")
+    for name in ("first", "second", "third"):
+        cluster.create(name)
+    await cluster.reconcile()
+    context = cluster.context
+    keys = [(owner.kind, owner.namespace, owner.name) for owner in cluster.owners]
+    events = [context.workqueue.event(key) for key in keys]
+
+    def leave(key: Key) -> None:
+        for event in events:
+            event.clear()
+        context.reconcile_moved(context.queue.leave(key, {}))
+
+    leave(keys[1])
+    assert not events[2].is_set()
+    async with asyncio.timeout(10 * TIMEOUT_FACTOR):
+        await events[2].wait()
+    leave(keys[0])
+    assert events[2].is_set()
