@@ -29,11 +29,13 @@ class InProcessClient:
         self.server = server
 
     async def param_serialize(
-        self, method: str, path: str, *, query_params: Any, header_params: Mapping[str, str], body: Any, **_: Any
-    ) -> tuple[Request]:
-        return (Request(method, path, dict(query_params), body and json.loads(json.dumps(body)), header_params),)
+        self, method: str, path: str, *, query_params: Any, header_params: Mapping[str, str], **_: Any
+    ) -> tuple[str, tuple[str, Any], Mapping[str, str]]:
+        return method, (path, query_params), header_params
 
-    async def call_api(self, request: Request, **_: Any) -> Any:
+    async def call_api(self, method: str, url: tuple[str, Any], headers: Mapping[str, str], body: Any, **_: Any) -> Any:
+        path, query = url
+        request = Request(method, path, dict(query), body and json.loads(json.dumps(body)), headers)
         return SimpleNamespace(response=_InProcessResponse(await self.server.answer(request), self.server))
 
 

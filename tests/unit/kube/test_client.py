@@ -69,9 +69,9 @@ async def test_logs_and_lists_may_take_long_but_not_be_silent(monkeypatch: pytes
     timeouts: list[Any] = []
     call = InProcessClient.call_api
 
-    async def record(self: InProcessClient, request: Any, _request_timeout: Any) -> Any:
+    async def record(self: InProcessClient, *request: Any, _request_timeout: Any) -> Any:
         timeouts.append(_request_timeout)
-        return await call(self, request)
+        return await call(self, *request)
 
     monkeypatch.setattr(InProcessClient, "call_api", record)
     api = ApiServer()

@@ -133,7 +133,7 @@ class Kube:
     def connections(self) -> Mapping[str, Any]:
         """The arguments of an `aiohttp.ClientSession` that shares the connections and the proxy of this client."""
         configuration = self._client.configuration
-        shared = {"connector_owner": False, "proxy": configuration.proxy, "trust_env": True}
+        shared = {"connector_owner": False, "proxy": configuration.proxy}
         return {**configuration.client_session_kwargs, **shared}
 
     async def authorization(self) -> str | None:
@@ -317,17 +317,17 @@ class Kube:
         headers: Mapping[str, str],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109 (aiohttp's own)
     ) -> aiohttp.ClientResponse:
-        request = await self._client.param_serialize(
+        method, url, headers, *_ = await self._client.param_serialize(
             method,
             path,
             query_params=list((query or {}).items()),
             header_params=dict(headers),
-            body=body,
             auth_settings=["BearerToken"],
         )
         if method != "GET":
             self.check_leader()
-        answer = await self._client.call_api(*request, _request_timeout=timeout)
+        # The body is plain JSON. Only models need to be serialized, which takes a tenth of the time of a write.
+        answer = await self._client.call_api(method, url, headers, body, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         self.on_response(method, response.status)
         self._clock.adjust(response.headers.get("Date"))

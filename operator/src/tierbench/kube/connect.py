@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
+from urllib.request import getproxies
 
 import aiohttp
 from aiohttp import (
@@ -88,7 +89,8 @@ async def connect(
             limit=_NO_LIMIT, ssl=client.rest_client.ssl_context, socket_factory=abortive_socket
         ) as connector,
     ):
-        configuration.client_session_kwargs = {"connector": connector}
+        # With trust_env, aiohttp also looks for a netrc file, in a thread, for each request.
+        configuration.client_session_kwargs = {"connector": connector, "trust_env": bool(getproxies())}
         yield Kube(client, on_response, timeout, check_leader)
 
 
