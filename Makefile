@@ -15,9 +15,10 @@ INSTALL := tools/uv pip install --quiet --python $(PYTHON) --constraint operator
 PACKAGES := operator/src/tierbench benchmarks images tests tools
 # The first two mostly wait: they start first, and the others work meanwhile.
 GATE := test-e2e test-operator test-go test-unit test-api test-paho test-lint
-RELEASE := test-faults test-kinds
-# Faults run on a cluster of their own; all other tests of the release tier run on the usual one.
+RELEASE := test-faults test-kinds test-edge
+# Faults and edges run on clusters of their own; all other tests of the release tier run on the usual one.
 FAULTS := tests/operator $(addprefix tests/e2e/,test_faults.py test_broker_faults.py test_kafka_faults.py test_strimzi.py)
+EDGE := tests/e2e/test_edge.py tests/operator/test_unreachable_logs.py
 LOGGED ?=
 logged = $(if $(LOGGED),tools/job $(1))
 PYTEST = $(call logged,$@) $(VENV)/bin/pytest --durations=15 --junitxml=build/test/$@.xml
@@ -32,7 +33,7 @@ EXAMPLES_files := file-transfer-demo
 SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-go test-paho test-api \
-        test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-properties test-race \
+        test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-edge test-properties test-race \
         test-release-measures test-soak test-blame test-changed test-strimzi test-versions test-debian test-vm test-arm \
         images push images-archive archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale \
         calibrate clean
@@ -127,11 +128,16 @@ test-release: ## The release tier: everything that is not in the gate, on real c
 	$(PYTHON) -m tests.summary || status=1; exit $$status
 
 test-faults: setup archives ## Release tier: faults, on a cluster of their own
-	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(PYTEST) $(FAULTS) -m "release and not measures"
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults $(PYTEST) $(FAULTS) $(EDGE:%=--ignore=%) -m "release and not measures"
 	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-faults python3 -m tests.cluster down
 
+test-edge: setup archives ## Release tier: nodes without logs, Services, or a steady connection, on a cluster of their own
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-edge $(PYTEST) $(EDGE) -m "release and not measures"
+	CLUSTER_NAME=$(or $(CLUSTER_NAME),tierbench)-edge python3 -m tests.cluster down
+
 test-kinds: setup archives ## Release tier: kinds of benchmarks, upgrades, the built-in cluster itself
-	$(PYTEST) tests/unit tests/contract tests/paho tests/api tests/chart tests/cluster tests/e2e $(FAULTS:%=--ignore=%) \
+	$(PYTEST) tests/unit tests/contract tests/paho tests/api tests/chart tests/cluster tests/e2e \
+	  $(FAULTS:%=--ignore=%) $(EDGE:%=--ignore=%) \
 	  -m "release and not measures"
 
 test-properties: setup ## Release tier: properties with many random examples

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.cluster import binaries, preflight, profiles
+from tests.cluster import binaries, edge, preflight, profiles
 from tests.cluster.cluster import Cluster
 from tests.cluster.errors import ClusterError
 
@@ -75,6 +75,9 @@ def _parser() -> argparse.ArgumentParser:
     stalls.add_argument("switch", choices=("on", "off"))
     policies = commands.add_parser("network-policies", help="let every node enforce NetworkPolicies, by kube-router")
     policies.add_argument("switch", choices=("on", "off"))
+    at_edge = commands.add_parser("edge", help="give a node the network of an edge, until interrupted")
+    at_edge.add_argument("profile", choices=tuple(edge.PROFILES))
+    at_edge.add_argument("node")
     registry = commands.add_parser("registry", help="let nodes pull from a registry of this host; print its HOST:PORT")
     registry.add_argument("port", type=int, help="where it listens, with plain HTTP")
     inside = commands.add_parser("exec-node", help="run a program on a node")
@@ -108,6 +111,9 @@ def _run(arguments: argparse.Namespace, cluster: Cluster) -> int:
         print(_PRINTED[command](cluster, arguments))
     elif command in _SWITCHES:
         _SWITCHES[command](cluster, arguments.switch == "on")
+    elif command == "edge":
+        with cluster.edge(arguments.profile, arguments.node):
+            signal.pause()
     elif command == "exec-node":
         program = arguments.program[1:] if arguments.program[:1] == ["--"] else arguments.program
         return subprocess.run(cluster.node(arguments.node).machine.inside(*program), check=False).returncode

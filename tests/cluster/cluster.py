@@ -7,7 +7,7 @@ import signal
 import time
 from collections.abc import Callable, Container, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from tests.cluster import (
     binaries,
     control_plane,
     dns,
+    edge,
     images,
     network,
     node,
@@ -257,6 +258,14 @@ class Cluster:
             yield
         finally:
             network.shape(machine, machine.shaped)
+
+    @contextmanager
+    def edge(self, profile: str, *names: str) -> Iterator[None]:
+        """Gives nodes one of the networks of `edge.PROFILES` in the context."""
+        with ExitStack() as stack:
+            for name in names:
+                stack.enter_context(edge.PROFILES[profile](self.node(name)))
+            yield
 
     def pod_processes(self, namespace: str, pod: str) -> list[Process]:
         """Returns every process of a running pod, including the pause process, by its pid on the host."""

@@ -139,13 +139,8 @@ class OnCluster(Site):
 
     @contextmanager
     def without_logs(self, node: str) -> Iterator[None]:
-        rule = ["INPUT", "--protocol", "tcp", "--dport", "10250", "--jump", "REJECT", "--reject-with", "tcp-reset"]
-        machine = self.cluster.node(node).machine
-        machine.run("iptables", "--insert", *rule)
-        try:
+        with self.cluster.edge("no-logs", node):
             yield
-        finally:
-            machine.run("iptables", "--delete", *rule)
 
     @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
