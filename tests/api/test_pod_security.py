@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from tests.api.server import ApiServer, RefusedError
-from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.objects import IMAGES, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import World
 from tests.unit.workloads.test_pods import templates
 from tierbench.api.benchmark import Access, Benchmark
 from tierbench.api.policy import Policy

@@ -7,7 +7,8 @@ import pytest
 from tests.api.connection import connected
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
-from tests.unit.domain.world import World, broker_benchmark
+from tests.unit.domain.objects import broker_benchmark
+from tests.unit.domain.world import World
 from tests.unit.workloads.test_pods import EACH_KIND, KAFKA, given, templates
 from tierbench.controller.snapshot import rejected_pods
 from tierbench.kube.client import Kube

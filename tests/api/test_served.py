@@ -351,11 +351,11 @@ async def test_fields_of_a_status_can_be_removed(server: ApiServer, name: str, m
 
 def test_status_out_of_bounds_is_refused(server: ApiServer, name: str) -> None:
     create(server, BenchmarkRecord, smallest(BenchmarkRecord, name))
-    with pytest.raises(RefusedError, match="must have at most 35 items"):
+    with pytest.raises(RefusedError, match="must have at most 95 items"):
         apply(
             server,
             BenchmarkRecord,
-            with_status(BenchmarkRecord, name, {"trials": [TRIAL.to_json()] * 36}),
+            with_status(BenchmarkRecord, name, {"trials": [TRIAL.to_json()] * 96}),
             "a",
             "/status",
         )

@@ -10,14 +10,14 @@ from tests.api.connection import connected
 from tests.api.server import CRDS, ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tests.strimzi.crds import BETWEEN, NEW, OLD, Generation, crds
+from tests.unit.domain.objects import IMAGES
 from tests.unit.domain.strimzi_world import strimzi_benchmark
-from tests.unit.domain.world import IMAGES
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import Executor
 from tierbench.controller.snapshot import ControllerRefManager, list_provided
 from tierbench.domain.decision import ClusterState, Create, DeleteProviderObject, RemoveFinalizers
-from tierbench.domain.views import ProviderState
+from tierbench.domain.provided import ProviderState
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload

@@ -201,7 +201,7 @@ class Kubelet(Player):
 
     def _runs(self, pod: Pod) -> dict[str, Any]:
         """Returns the status of a pod key containers all run."""
-        now, spec = format_time(datetime.now(UTC)), pod["spec"]
+        now, spec = format_time(self.now(pod)), pod["spec"]
         runs = {"ready": True, "started": True, "state": {"running": {"startedAt": now}}}
         done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}
         return {

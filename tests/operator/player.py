@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -93,9 +93,15 @@ class Player:
         self.following = 0
         """The number of logs that are being followed."""
         self.logs: dict[Name, Log] = {}
+        self.ahead: dict[str, timedelta] = {}
+        """How far the clocks of nodes are ahead."""
         self._nodes = nodes
         self._plays: dict[Name, asyncio.Task[None]] = {}
         self._barriers: dict[tuple[str, str, str], asyncio.Barrier] = {}
+
+    def now(self, pod: Pod) -> datetime:
+        """Returns the time by the clock of a pod's node."""
+        return datetime.now(UTC) + self.ahead.get(pod["spec"]["nodeName"], timedelta(0))
 
     async def may_begin(self, client: Client, scheduled: ScheduledTrial) -> None:
         """Returns when a client may begin a trial."""
@@ -161,16 +167,16 @@ class Player:
         for scheduled in replay.schedule:
             await self.may_begin(client, scheduled)
             await barrier.wait()
-            log.print(replay.begin(scheduled, datetime.now(UTC)))
+            log.print(replay.begin(scheduled, self.now(pod)))
             await self.may_end(client, scheduled)
-            log.print(replay.end(scheduled, datetime.now(UTC), self.nanoseconds(client, scheduled)))
+            log.print(replay.end(scheduled, self.nanoseconds(client, scheduled)))
         log.end()
         await self.deliver(pod, b"".join(log.lines), len(replay.schedule))
         await self.end(pod, 0, replay.seal)
 
     async def end(self, pod: Pod, exit_code: int, message: str) -> None:
         """Reports, as a kubelet does, that the only container of a pod has ended."""
-        now, succeeded = format_time(datetime.now(UTC)), exit_code == 0
+        now, succeeded = format_time(self.now(pod)), exit_code == 0
         (status,) = pod["status"]["containerStatuses"]
         ended = {
             "exitCode": exit_code,

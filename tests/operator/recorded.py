@@ -10,7 +10,7 @@ import zlib
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -77,15 +77,17 @@ class Replay:
         self._plan = plan
         self._client = clients[plan.get("part", 0) % len(clients)]
         self.schedule = tuple(ScheduledTrial(each["case"], each["trial"]) for each in plan["schedule"])
+        self._started = datetime.now(UTC)
         self._lines: list[bytes] = []
         self._held: list[bytes] = []
 
     def begin(self, scheduled: ScheduledTrial, now: datetime) -> bytes:
         """Returns the line that starts a trial."""
+        self._started = now
         own = {"case": scheduled.case, "trial": scheduled.trial, "time": format_micro_time(now)}
         return _line({**self._client.started, **own})
 
-    def end(self, scheduled: ScheduledTrial, now: datetime, nanoseconds: int = 0) -> bytes:
+    def end(self, scheduled: ScheduledTrial, nanoseconds: int = 0) -> bytes:
         """Returns the line that ends a trial. It duration `nanoseconds`, or as long as in the recording."""
         trials = self._client.trials
         trial = self._fitted(trials[(scheduled.trial - 1) % len(trials)])
@@ -93,7 +95,7 @@ class Replay:
         own = {
             "case": scheduled.case,
             "trial": scheduled.trial,
-            "startTime": format_micro_time(now),
+            "startTime": format_micro_time(self._started),
             "durationNanoseconds": duration,
         }
         line = _line({**trial, **own})

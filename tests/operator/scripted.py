@@ -217,6 +217,23 @@ class Scripted(Site):
             set_endpoints(self.server, node, before)
 
     @contextmanager
+    def away(self, node: str) -> Iterator[None]:
+        """In the context the kubelet of a node does not report, and its logs cannot be read."""
+        with self.without_logs(node):
+            report_node(self.server, node, ready=False)
+            yield
+        report_node(self.server, node, ready=True)
+
+    @contextmanager
+    def clock_ahead(self, node: str, by: timedelta) -> Iterator[None]:
+        """In the context the clock of a node is off."""
+        self.loop.call(lambda: self.kubelet.ahead.update({node: by}))
+        try:
+            yield
+        finally:
+            self.loop.call(lambda: self.kubelet.ahead.pop(node))
+
+    @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
         """Sets durations for cloud and jetson-nano: for small files, for large files, and for the size between them."""
         seconds = {1: 0.8, 2: 6.0, 3: 0.6, 4: 12.0, 5: 2.2, 6: 3.0}

@@ -9,8 +9,9 @@ import pytest
 import yaml
 from lupa.lua51 import LuaRuntime  # type: ignore[import-untyped]
 
+from tests.unit.domain.objects import START, benchmark, node, node_class
 from tests.unit.domain.scenarios import until_printed
-from tests.unit.domain.world import START, World, benchmark, node, node_class
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.api.schema import object_schema
 from tierbench.domain.noticed import Noticed

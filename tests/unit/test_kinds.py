@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-from tests.unit.domain import world
+from tests.unit.domain.objects import START
 from tests.unit.domain.world import World
 from tests.unit.kinds.echo import EchoBenchmark
 from tests.unit.report.published import measured
@@ -96,6 +96,6 @@ def test_a_kind_that_is_not_registered_is_unknown() -> None:
 def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) -> None:
     result = measured("cloud", "1M", [(1.0, 0)])
     spec = result.spec.model_copy(update={"benchmark": BenchmarkReference(kind=kind, name="demo")})
-    failed = fail(spec, RecordStatus(), world.START, "NoReadyNode", "none")
+    failed = fail(spec, RecordStatus(), START, "NoReadyNode", "none")
     html = page(runs([result.model_copy(update={"spec": spec, "status": failed})]), {})
     assert f"<caption>{title(main_quantity(kind, ()))}, mean" in html

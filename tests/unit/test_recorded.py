@@ -21,7 +21,7 @@ def _printed(plan: Plan) -> tuple[Replay, OutputParser]:
     replay, reader = Replay(plan), OutputParser()
     for turn in replay.schedule:
         reader.feed(replay.begin(turn, NOW))
-        reader.feed(replay.end(turn, NOW))
+        reader.feed(replay.end(turn))
     return replay, reader
 
 
@@ -57,6 +57,6 @@ def test_recorded_statuses_have_only_fields_of_this_version(name: str) -> None:
 def test_a_log_without_one_line_does_not_match_the_seal() -> None:
     replay, reader = Replay({"kind": "Transfer", "schedule": scheduled((1, 1), (1, 2))}), OutputParser()
     for turn in replay.schedule:
-        line = replay.end(turn, NOW)
+        line = replay.end(turn)
         reader.feed(line if turn.trial == 1 else b"")
     assert check_seal(reader.output, replay.seal).state is SealState.CUT_SHORT

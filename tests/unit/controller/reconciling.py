@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist
-from tests.unit.domain.world import benchmark, node, node_class, seal, trial_line
+from tests.unit.domain.objects import benchmark, node, node_class, seal, trial_line
 from tierbench.api.record import RECORDS
 from tierbench.api.result import RESULTS
 from tierbench.controller.context import FINALIZER

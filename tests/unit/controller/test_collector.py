@@ -17,7 +17,7 @@ from tests.ports import free_ports
 from tests.unit.apiserver.server import ApiServer
 from tests.unit.controller.operator import context_of
 from tests.unit.controller.reconciling import CLIENT, OWNER, RESOURCE, Demo, WaitError
-from tests.unit.domain.world import seal, trial_line
+from tests.unit.domain.objects import seal, trial_line
 from tests.unit.examples import examples
 from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES
 from tierbench.controller import collector as collector_module

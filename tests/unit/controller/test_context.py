@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.unit.domain.world import raw_result
+from tests.unit.domain.objects import raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller.context import ObjectCaches, WorkQueue
 from tierbench.kube.meta import CONFIG_MAPS, PODS

@@ -12,7 +12,7 @@ from tests.timeouts import TIMEOUT_FACTOR
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist, settings_of
 from tests.unit.controller.reconciling import RESOURCE
-from tests.unit.domain.world import benchmark, node, node_class
+from tests.unit.domain.objects import benchmark, node, node_class
 from tierbench.controller.context import FINALIZER, restore_queue
 from tierbench.controller.executor import NodeTakenError
 from tierbench.controller.reconciler import BenchmarkReconciler

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.unit.controller.reconciling import OWNER, RESULT, SERVER, Demo, foreign, labels
-from tests.unit.domain.world import trial_line
+from tests.unit.domain.objects import trial_line
 from tierbench.api.result import LABEL_SUPERSEDED, RESULTS
 from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.domain.decision import DeleteJob, DeleteServer

@@ -17,7 +17,7 @@ from yarl import URL
 from tests.unit.apiserver.client import serve
 from tests.unit.apiserver.server import ApiServer, Raw, Request
 from tests.unit.controller.operator import settings_of
-from tests.unit.domain.world import benchmark
+from tests.unit.domain.objects import benchmark
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import handlers

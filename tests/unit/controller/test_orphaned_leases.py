@@ -7,7 +7,7 @@ import pytest
 from tests.unit.apiserver.server import ApiServer, Raw
 from tests.unit.controller.operator import context_of, relist
 from tests.unit.controller.reconciling import RESOURCE
-from tests.unit.domain.world import KIND
+from tests.unit.domain.objects import KIND
 from tierbench.controller.context import Context
 from tierbench.controller.orphaned_leases import release_orphans
 from tierbench.kube.client import ApiError

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.apiserver.server import Raw, Request
 from tests.unit.controller.reconciling import CLIENT, OWNER, RESOURCE, RESULT, SERVER, Demo, WaitError
-from tests.unit.domain.world import trial_line
+from tests.unit.domain.objects import trial_line
 from tests.unit.kinds.network.trials import trace
 from tierbench.controller import reconciler
 from tierbench.domain.decide import decide_in_steps

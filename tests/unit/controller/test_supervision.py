@@ -7,7 +7,7 @@ import pytest
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import SERVED, ApiServer, Request
 from tests.unit.controller.operator import context_of
-from tests.unit.domain.world import node, node_class
+from tests.unit.domain.objects import node, node_class
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.api.placement_advice import ADVICES
 from tierbench.controller import main, node_classes

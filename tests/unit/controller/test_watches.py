@@ -10,7 +10,7 @@ from yarl import URL
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tests.unit.controller.operator import context_of
-from tests.unit.domain.world import KIND, START, raw_result
+from tests.unit.domain.objects import KIND, START, raw_result
 from tierbench.api.result import RESULTS
 from tierbench.controller.advisor import Advisor
 from tierbench.controller.handlers import handled, reflected

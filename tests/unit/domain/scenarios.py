@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.unit.domain.objects import START, broker_benchmark, seal
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import START, World, broker_benchmark, seal
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import RunStatus
 from tierbench.api.quantity import parse_size
 from tierbench.domain.run import Run
@@ -65,7 +66,7 @@ def end_client(world: World, pod: PodView, code: int, failure: dict[str, Any] | 
     printed = world.logs.get(pod.uid, "") if log is None else log
     world.logs[pod.uid] = printed
     world.pods[pod.name] = replace(pod, terminated=Termination(code, "Error", seal(printed, failure)))
-    world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True)
+    world.jobs[pod.name] = replace(world.jobs[pod.name], finished=True, ended=world.now)
 
 
 def shared_node(world: World) -> None:

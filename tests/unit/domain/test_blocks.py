@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.objects import MEASURED, benchmark, broker_benchmark, network_benchmark, node, seal, trial_line
 from tests.unit.domain.scenarios import (
     DriftingWorld,
     end_client,
@@ -17,16 +18,7 @@ from tests.unit.domain.scenarios import (
     shared_node,
     until_printed,
 )
-from tests.unit.domain.world import (
-    MEASURED,
-    World,
-    benchmark,
-    broker_benchmark,
-    network_benchmark,
-    node,
-    seal,
-    trial_line,
-)
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Benchmark, ClientPlacement, Phase
 from tierbench.api.contract import MAXIMUM_TRIALS
 from tierbench.api.result import Alternation, ResultPhase

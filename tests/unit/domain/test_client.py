@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from tests.plans import plan_of
+from tests.unit.domain.objects import MEASURED, broker_benchmark, network_benchmark, node, trial_line
 from tests.unit.domain.scenarios import until_printed
-from tests.unit.domain.world import MEASURED, World, broker_benchmark, network_benchmark, node, trial_line
+from tests.unit.domain.world import World
 from tests.unit.kinds.network.trials import trace
 from tierbench.api.benchmark import Phase
 from tierbench.api.contract import Outcome

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.objects import START, benchmark
 from tests.unit.domain.scenarios import condition
-from tests.unit.domain.world import START, World, benchmark
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.domain import reasons
 from tierbench.domain.decide import decide_in_steps

@@ -6,8 +6,9 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from tests.unit.domain.objects import OWNER, START, benchmark, broker_benchmark, node, seal
 from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left
-from tests.unit.domain.world import OWNER, START, World, benchmark, broker_benchmark, node, seal
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons

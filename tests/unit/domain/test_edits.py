@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.objects import benchmark, broker_benchmark, network_benchmark, node
 from tests.unit.domain.scenarios import condition, every_trial_once, measured_trials, nothing_left, until_printed
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark, broker_benchmark, network_benchmark, node
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Benchmark, Phase, RunStatus
 from tierbench.api.canonical import spec_hash
 from tierbench.api.policy import Policy

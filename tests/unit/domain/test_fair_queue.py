@@ -14,7 +14,7 @@ from random import Random
 
 import pytest
 
-from tests.unit.domain.world import KIND, START
+from tests.unit.domain.objects import KIND, START
 from tierbench.domain.queueing import AdmissionQueue, Wait
 from tierbench.domain.results import BenchmarkKey as Key
 

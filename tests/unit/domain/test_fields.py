@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic.alias_generators import to_camel
 
-from tests.unit.domain.world import benchmark
+from tests.unit.domain.objects import benchmark
 from tierbench.api.benchmark import Access
 from tierbench.api.model import Metadata
 from tierbench.api.node_class import NODE_CLASSES
@@ -91,17 +91,22 @@ POD: Raw = {
         "phase": "Failed",
         "reason": "r",
         "podIP": "10.0.0.1",
-        "conditions": [{"type": "PodScheduled", "status": "False", "reason": "Other"}],
+        "startTime": "2026-01-01T00:00:02Z",
+        "conditions": [
+            {"type": "PodScheduled", "status": "False", "reason": "Other", "lastTransitionTime": "2026-01-01T00:00:01Z"}
+        ],
         "initContainerStatuses": [container("init", running={})],
         "containerStatuses": [container("c", **WAITING), container("d", **ENDED)],
     },
 }
 KAFKA: Raw = {**POD, "metadata": metadata(labels={**POD["metadata"]["labels"], LABEL_ROLE: "strimzi"})}
 FAILED: Raw = {**POD, "status": {"phase": "Failed", "reason": "Evicted", "message": "disk"}}
+FAILED_JOB = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}
+FAILED_JOB |= {"lastTransitionTime": "2026-01-01T00:00:03Z"}
 JOB: Raw = {
     "metadata": metadata(),
     "spec": {"template": TEXT},
-    "status": {"conditions": [{"type": "Failed", "status": "True", "reason": "DeadlineExceeded"}]},
+    "status": {"conditions": [FAILED_JOB]},
 }
 SERVICE: Raw = {
     "metadata": metadata(),

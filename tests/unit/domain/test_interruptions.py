@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.domain.objects import START, benchmark, broker_benchmark
 from tests.unit.domain.scenarios import (
     PAYLOADS,
     ROUNDS,
@@ -20,7 +21,7 @@ from tests.unit.domain.scenarios import (
     shared_node,
 )
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import START, World, benchmark, broker_benchmark, one_by_one
+from tests.unit.domain.world import World, one_by_one
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase

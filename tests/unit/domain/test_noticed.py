@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.objects import node_class as world_class
 from tests.unit.domain.scenarios import condition
 from tests.unit.domain.world import World
-from tests.unit.domain.world import node_class as world_class
 from tierbench.api.node_class import NodeClass, NodeClassStatus, ResultsPath
 from tierbench.domain import reasons
 from tierbench.domain.decision import FailedRequest, PodLog

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.unit.domain.objects import benchmark, broker_benchmark
 from tests.unit.domain.scenarios import (
     CliffWorld,
     DriftingWorld,
@@ -21,7 +22,7 @@ from tests.unit.domain.scenarios import (
     shared_node,
     until_printed,
 )
-from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import ClientPlacement, Phase
 from tierbench.api.result import ResultPhase
 from tierbench.api.run_policy import Order, OrderType, trials_of_passes

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policies import ROWS, Row, own_answer
-from tests.unit.domain.world import World, benchmark, broker_benchmark
+from tests.unit.domain.objects import benchmark, broker_benchmark
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Access, Phase, PolicySubject
 from tierbench.api.policy import Policy
 from tierbench.api.result import ResultPhase, ServiceFacts

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.unit.domain.objects import benchmark, broker_benchmark, node, node_class, seal, trial_line
 from tests.unit.domain.scenarios import run_with
-from tests.unit.domain.world import World, benchmark, broker_benchmark, node, node_class, seal, trial_line
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.result import ResultPhase

@@ -5,7 +5,7 @@ from datetime import timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import KIND, START
+from tests.unit.domain.objects import KIND, START
 from tierbench.domain.queueing import AdmissionQueue, QueueBlocker, Wait
 from tierbench.domain.results import BenchmarkKey as Key
 

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of
+from tests.unit.domain.objects import benchmark
 from tests.unit.domain.scenarios import PAYLOADS, ROUNDS, CliffWorld, StrimziCliffWorld, nothing_left, payload_world
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.api.policy import Quotas
 from tierbench.api.quantity import parse_size

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.operator.recorded import recorded
-from tests.unit.domain.world import KIND, raw_benchmark, raw_result
+from tests.unit.domain.objects import KIND, raw_benchmark, raw_result
 from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult
 from tierbench.domain.results import ResultStore, StoredRun, stored_bytes
 from tierbench.results.quantities import compared_quantities

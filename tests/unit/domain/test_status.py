@@ -1,6 +1,6 @@
 """Conditions as they are written, and the reasons that troubleshooting explains."""
 
-from tests.unit.domain.world import START, benchmark
+from tests.unit.domain.objects import START, benchmark
 from tierbench.domain.status import ConditionUpdate, set_conditions
 
 

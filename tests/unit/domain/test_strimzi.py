@@ -6,13 +6,15 @@ from datetime import timedelta
 
 import pytest
 
+from tests.unit.domain.objects import START, node
 from tests.unit.domain.strimzi_world import VERSIONS, StrimziWorld, strimzi_benchmark
-from tests.unit.domain.world import START, World, node
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.decision import Create
-from tierbench.domain.views import Problem, ProviderState
+from tierbench.domain.provided import ProviderState
+from tierbench.domain.views import Problem
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}
 STRIMZI = {"name": "kafka", "kafka": {"provider": "Strimzi"}}

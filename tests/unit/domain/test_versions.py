@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.objects import benchmark
+from tests.unit.domain.world import World
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.record import BenchmarkRecord
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.objects import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tests.unit.metrics.everything import metrics_text
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Model

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.domain.world import packed, seal, trial_line
+from tests.unit.domain.objects import packed, seal, trial_line
 from tierbench.api.contract import MAXIMUM_SEAL_BYTES, MAXIMUM_TRIALS
 from tierbench.api.record import CollectedBy
 from tierbench.results.client_output import (

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.unit.domain.world import trial_line
+from tests.unit.domain.objects import trial_line
 from tierbench.api.contract import TrialLine
 from tierbench.api.record import RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus

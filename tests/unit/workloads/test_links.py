@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_in
-from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.objects import IMAGES, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import World
 from tests.unit.workloads.test_pods import templates
 from tierbench.api.link import Link
 from tierbench.api.policy import Policy

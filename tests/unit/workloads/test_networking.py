@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from tests.network_policies import Peer, permitted
+from tests.unit.domain.objects import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tests.unit.domain.strimzi_world import strimzi_benchmark
-from tests.unit.domain.world import IMAGES, OWNER, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import World
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.domain.world import World, benchmark
+from tests.unit.domain.objects import benchmark
+from tests.unit.domain.world import World
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.kinds.network.spec import NetworkSpec
 

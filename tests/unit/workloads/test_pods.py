@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_in
+from tests.unit.domain.objects import IMAGES, benchmark, broker_benchmark, network_benchmark
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import IMAGES, World, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.world import World
 from tierbench.api.node_class import ResultsPath
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
 from tierbench.workloads.pods import NO_SIDECARS, available_size, measured_resources, sidecar_resources

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from tierbench.api.canonical import fingerprint, in_order
 from tierbench.api.link import TRACE_CONFIG_MAPS, Links
-from tierbench.api.measurements import MAXIMUM_PAIRS, NodeNetwork
+from tierbench.api.measurements import MAXIMUM_OUTAGES, MAXIMUM_PAIRS, NodeNetwork, Outage
 from tierbench.api.model import ClassNames, Column, Conditions, Model, OpenModel, Resource, Rule, Time, rules
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Resources
 from tierbench.api.run_policy import (
@@ -222,6 +222,11 @@ class RunStatus(OpenModel):
         default=(),
         max_length=MAXIMUM_REFINED // 2,
         description="The levels that runPolicy.refine added. Their cases have the numbers after those of the spec.",
+    )
+    outages: tuple[Outage, ...] = Field(
+        default=(),
+        max_length=MAXIMUM_OUTAGES,
+        description="The newest times for which nodes of the run were not Ready. No deadline contains them.",
     )
     spec_hash: str | None = Field(
         default=None,

@@ -5,9 +5,10 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from tierbench.api.model import Count, Model, Nanoseconds, OpenModel, PartsPerMillion, Printable, Reason
+from tierbench.api.model import Count, Model, Nanoseconds, OpenModel, PartsPerMillion, Printable, Reason, Time
 
 MAXIMUM_PAIRS: Final = 64
+MAXIMUM_OUTAGES: Final = 32
 
 
 class Failure(Model):
@@ -320,3 +321,11 @@ class NodeNetwork(OpenModel):
     message: Annotated[str, Field(max_length=512)] | None = Field(
         default=None, description="Details for a person, and what to do next."
     )
+
+
+class Outage(OpenModel):
+    """A time for which a node of the run was not Ready."""
+
+    node: str = Field(max_length=253, description="Name of the node.")
+    start_time: Time = Field(description="When it stopped being Ready, by the clock of the control plane.")
+    end_time: Time | None = Field(default=None, description="When it was Ready again. Absent while it is not.")

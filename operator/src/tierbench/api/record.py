@@ -53,6 +53,11 @@ class ResultTrial(TrialFields, OpenModel):
     attempt: int = Field(
         default=1, ge=1, description="The client of the case in its pass that ran the trial, counted from 1."
     )
+    interrupted: bool = Field(
+        default=False,
+        description="Whether a node was not Ready during the trial, which was then measured again. No statistic "
+        "contains it.",
+    )
     collected_by: CollectedBy = Field(
         default=CollectedBy.LOGS,
         description="How the trial came to the operator: by the log of its client, by a push of the client, or by the "
@@ -101,7 +106,7 @@ class RecordStatus(OpenModel):
     """Everything that was measured. It cannot change after the case has ended."""
 
     trials: tuple[ResultTrial, ...] = Field(
-        default=(), max_length=35, description="All trials by number, including warm-up trials."
+        default=(), max_length=95, description="All trials by number, including warm-up trials and interrupted ones."
     )
     distributions: Distributions = Field(
         default=Distributions(), description="Distributions, merged over the good trials."

@@ -19,18 +19,10 @@ from tierbench.api.record import RECORDS, BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context, controller_of
 from tierbench.domain.decision import ClusterState, FailedRequest
+from tierbench.domain.provided import ProviderApi, ProviderObject, ProviderState
 from tierbench.domain.results import ResultMetadata, StoredResult
 from tierbench.domain.servers import api_of_pods, known_apis
-from tierbench.domain.views import (
-    PARSE_ERRORS,
-    JobView,
-    PodView,
-    ProviderApi,
-    ProviderObject,
-    ProviderState,
-    job_view,
-    pod_view,
-)
+from tierbench.domain.views import PARSE_ERRORS, JobView, PodView, job_view, pod_view
 from tierbench.kinds.registry import BENCHMARKS, workload_of
 from tierbench.kube.client import REJECTED, ApiError, Kube, NotFoundError
 from tierbench.kube.meta import JOBS, PODS, SERVICES, Raw, is_owned_by, parse_time, type_of

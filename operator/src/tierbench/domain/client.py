@@ -1,16 +1,18 @@
 """The client of a block: its Jobs and pods, how they start and end, and the trials in their logs."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Final
 
 from tierbench.api.contract import MAXIMUM_OUTPUT_BYTES, MAXIMUM_TRIALS
+from tierbench.api.measurements import Outage
 from tierbench.domain import reasons
 from tierbench.domain.collecting import has_waited, log_problem
 from tierbench.domain.decision import Action, Create, DeleteJob, PodLog
+from tierbench.domain.outages import UNNOTICED, describe, explains, of_nodes, open_outage, time_away, undisturbed_since
 from tierbench.domain.placement import held_too_long, renew_leases, seconds_left
 from tierbench.domain.run import Run, class_deleted
 from tierbench.domain.servers import persistent_problem
@@ -31,6 +33,8 @@ _START_SECONDS: Final = 120
 _LOG_SECONDS: Final = 1.0
 _TRIAL_SECONDS: Final = 30.0
 _POD_SECONDS: Final = 5.0  # no event tells that the API server rejects a pod
+NOTICE_SECONDS: Final = 5.0
+"""How often a client looks whether a node is away."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,69 @@ class Client:
         output = self.log(pod).output
         return pod.terminated is None and not output.begun and not output.lines
 
+    @cached_property
+    def nodes(self) -> frozenset[str]:
+        """The nodes of the client and its servers."""
+        found = {pod.node for pod in self.pods}
+        for case in self.cases:
+            clients = self.run.client_nodes(case)
+            found |= {str(self.run.server_node(case.server)), *(() if isinstance(clients, Problem) else clients)}
+        return frozenset(found)
+
+    @property
+    def created(self) -> datetime:
+        """When the first Job of the client was created."""
+        return min((job.created for job in self.jobs), default=self.run.now)
+
+    def outages(self, since: datetime) -> tuple[Outage, ...]:
+        """Returns the outages of its nodes that have not ended before a time."""
+        known = self.run.status.outages
+        return of_nodes(known, self.nodes, since) if known else ()
+
+    @property
+    def _started(self) -> datetime:
+        """When the newest attempt was created."""
+        return min((job.created for job, _ in self.newest), default=self.run.now)
+
+    @property
+    def interrupted_by(self) -> tuple[Outage, ...]:
+        """The outages of its nodes since the newest attempt was created."""
+        return self.outages(self._started)
+
+    @property
+    def worked(self) -> timedelta:
+        """For how long the newest attempt could work."""
+        since, now = self._started, self.run.now
+        return now - since - time_away(self.interrupted_by, since, now, self.run.longest_outage)
+
+    @property
+    def is_late(self) -> bool:
+        """Whether the newest attempt could work for as long as it may."""
+        return any(job.work is not None and self.worked > job.work for job, _ in self.newest)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether one of its nodes is away, but not for too long."""
+        outage = open_outage(self.run.status.outages, self.nodes)
+        return outage is not None and self.run.node_problem(outage.node) is None
+
+    def may_be_cut_off(self, failures: Iterable[str]) -> bool:
+        """Whether the newest attempt has just failed as it does if a node is away, which Kubernetes may not have
+        noticed yet. `failures` are those of its last trials."""
+        ended = [(job, pod) for job, pod in self.newest if pod is not None and pod.terminated is not None]
+        causes = {*failures, *(self._failure(pod) for _, pod in ended if pod is not None)}
+        if not any(explains(cause) for cause in causes - {reasons.CLIENT_LOST}) or self.interrupted_by:
+            return False
+        inside, now = not all(case.server.external for case in self.cases), self.run.now
+        return inside and any(
+            not job.finished or (job.ended is not None and now - job.ended < UNNOTICED) for job, _ in ended
+        )
+
+    def _failure(self, pod: PodView) -> str:
+        """Returns why a part says that it has failed."""
+        seal = None if pod.terminated is None else check_seal(self.log(pod).output, pod.terminated.message).seal
+        return "" if seal is None or seal.failure is None else seal.failure.reason
+
     def log(self, pod: PodView) -> PodLog:
         """Returns the log of a pod."""
         return self.run.observed.logs.get(pod.uid, PodLog())
@@ -135,8 +202,10 @@ def start_client(
         for case in client.cases
         if case.number in trials
     )
-    seconds = min(_START_SECONDS + sum(target.deadline_seconds for target in targets), seconds_left(client.run))
-    instances = _instances(client, nodes, schedule, seconds)
+    work = _START_SECONDS + sum(target.deadline_seconds for target in targets)
+    away = client.run.spec.timeouts.node_not_ready_seconds
+    seconds = min(work + away, seconds_left(client.run))
+    instances = _instances(client, nodes, schedule, seconds, max(seconds - work, 0))
     if isinstance(instances, Problem):
         return instances
     jobs = tuple(client.workload.client(instance, targets) for instance in instances)
@@ -144,7 +213,7 @@ def start_client(
 
 
 def _instances(
-    client: Client, nodes: Sequence[str], schedule: Sequence[ScheduledTrial], seconds: int
+    client: Client, nodes: Sequence[str], schedule: Sequence[ScheduledTrial], seconds: int, away: int
 ) -> tuple[ClientInstance, ...] | Problem:
     observed, number, first = client.run.observed, client.run.status.number, client.first
     attempt = client.attempts + (not client.is_partially_created)
@@ -155,16 +224,18 @@ def _instances(
             return class_deleted(part.node_class)
         name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
         place = (name, number, first.number, attempt, part, node, node_class.spec)
-        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number, len(client.parts)))
+        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number, len(client.parts), away))
     return tuple(instances)
 
 
 @dataclass(frozen=True)
 class ClientExit:
-    """The end of a client, by the part that decides it: the first that was lost or failed, else the last one."""
+    """The end of a client, by the part that decides it: the first that was lost or failed, else the last one. It is
+    `late` if it did not end in time."""
 
     job: JobView
     pod: PodView | None
+    late: bool = False
 
 
 def follow_client(client: Client) -> ClientExit | Problem | float:
@@ -184,6 +255,8 @@ def follow_client(client: Client) -> ClientExit | Problem | float:
         for job, pod in client.newest
     )
     stuck = next((found for found in problems if found is not None), None)
+    if stuck is None and client.is_late:
+        return ClientExit(*client.newest[-1], late=True)
     seconds = _TRIAL_SECONDS if len(pods) == len(client.newest) else _POD_SECONDS
     return seconds if stuck is None else stuck
 
@@ -194,7 +267,7 @@ def _has_succeeded(pod: PodView) -> bool:
 
 def _is_unread(client: Client, pod: PodView) -> bool:
     log = client.log(pod)
-    return pod.terminated is not None and not log.complete and not has_waited(client.run, log)
+    return pod.terminated is not None and not log.complete and not has_waited(client.run, pod, log)
 
 
 def _exit(client: Client) -> ClientExit | None:
@@ -230,13 +303,28 @@ def _pod_problem(client: Client, pod: PodView) -> Problem | None:
     if node is not None or pod.problem is None:
         return node
     limit = timedelta(seconds=run.spec.timeouts.scheduling_seconds)
-    return pod.problem if not pod.problem.transient or run.now - pod.created > limit else None
+    since = undisturbed_since(run.status.outages, client.nodes, pod.created, run.now)
+    return pod.problem if not pod.problem.transient or run.now - since > limit else None
 
 
 def exit_problem(client: Client, client_exit: ClientExit) -> Problem:
     """Returns why a client ended with trials missing. After a transient problem, another attempt follows."""
+    return interrupted_by_outage(client, _exit_problem(client, client_exit))
+
+
+def interrupted_by_outage(client: Client, problem: Problem) -> Problem:
+    """Returns that a client was interrupted if an outage of its nodes explains its problem, else the problem."""
+    outages = client.interrupted_by
+    if not outages or not (problem.transient or explains(problem.reason)):
+        return problem
+    if problem.reason == reasons.TIMED_OUT and client.is_late:
+        return problem
+    return Problem(reasons.INTERRUPTED, f"{describe(outages[0])}. {problem.message}", transient=True)
+
+
+def _exit_problem(client: Client, client_exit: ClientExit) -> Problem:
     job, pod = client_exit.job, client_exit.pod
-    if job.timed_out:
+    if job.timed_out or client_exit.late:
         return held_too_long(client.run) or _timed_out(client, 0)
     output = Output() if pod is None else client.log(pod).output
     if output.full:
@@ -252,7 +340,7 @@ def exit_problem(client: Client, client_exit: ClientExit) -> Problem:
         failure = check.seal.failure
         if failure.reason == reasons.TIMED_OUT:
             return _timed_out(client, failure.case)
-        return Problem(failure.reason, failure.message, failure.reason == "Interrupted", failure.case)
+        return Problem(failure.reason, failure.message, failure.reason == reasons.INTERRUPTED, failure.case)
     if output.problems:
         message = (
             f"The output of the client is invalid ({output.problems[0]}). Install the client image and the operator "

@@ -7,10 +7,12 @@ from datetime import timedelta
 from typing import Final
 
 from tierbench.api.contract import TrialLine
+from tierbench.api.measurements import Outage
 from tierbench.api.record import CollectedBy, RecordStatus
 from tierbench.api.result import ResultSpec
 from tierbench.domain import reasons
 from tierbench.domain.decision import Event, Observed, PodLog
+from tierbench.domain.outages import interruption, undisturbed_since
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate
 from tierbench.domain.views import JobView, PodView, Problem
@@ -107,23 +109,42 @@ def _collected(
 
 
 def add_printed_trials(
-    spec: ResultSpec, record: RecordStatus, pods: Sequence[PodView], logs: Mapping[str, PodLog]
+    spec: ResultSpec,
+    record: RecordStatus,
+    pods: Sequence[PodView],
+    logs: Mapping[str, PodLog],
+    outages: Sequence[Outage] = (),
 ) -> RecordStatus:
-    """Returns a record with every trial of its case that the pods of a client have printed. Each trial counts once."""
-    known, recorded = record, {(trial.warmup, trial.trial) for trial in record.trials}
+    """Returns a record with every trial of its case that the pods of a client have printed. Each trial counts once, and
+    none that `outages` of its nodes have interrupted."""
+    known = record
+    clocks = _clocks(pods) if outages else {}
+    for attempt, ahead in clocks.items():
+        record = aggregate.set_aside(record, attempt, interruption(outages, ahead))
+    recorded = {(trial.warmup, trial.trial) for trial in record.trials if not trial.interrupted}
     for attempt, trials in merge_trials(pods, logs, spec.case, lambda trial: trial.key not in recorded):
         collected = _collected(pods, logs, spec.case, attempt)
-        record = aggregate.add_trials(spec, record, trials, attempt, collected)
+        interrupted = interruption(outages, clocks.get(attempt, timedelta(0)))
+        record = aggregate.add_trials(spec, record, trials, attempt, collected, interrupted)
     if record is not known:
         aggregate.summarize(spec, record)  # what has no statistics is not recorded
     return record
 
 
-def traced_trials(spec: ResultSpec, pods: Sequence[PodView], logs: Mapping[str, PodLog]) -> tuple[TrialLine, ...]:
-    """Returns the trials of a case that have a trace of TCP."""
+def _clocks(pods: Iterable[PodView]) -> dict[int, timedelta]:
+    """Returns how far the clocks are ahead that trials have, by attempt: each that of the first sender."""
+    senders = (pod for pod in pods if pod.part_role is not Role.ECHO)
+    return {pod.attempt: pod.clock_ahead for pod in sorted(senders, key=lambda pod: -pod.part)}
+
+
+def traced_trials(
+    spec: ResultSpec, record: RecordStatus, pods: Sequence[PodView], logs: Mapping[str, PodLog]
+) -> tuple[TrialLine, ...]:
+    """Returns the trials of a record that have a trace of TCP."""
     traced = {trial.key for pod in pods for trial in logs.get(pod.uid, PodLog()).output.traced}
+    counted = {(trial.warmup, trial.trial, trial.attempt) for trial in record.trials if not trial.interrupted}
     found = merge_trials(pods, logs, spec.case, lambda trial: trial.key in traced)
-    return tuple(line for _, trials in found for line in trials)
+    return tuple(line for attempt, trials in found for line in trials if (line.warmup, line.trial, attempt) in counted)
 
 
 def running_clients(observed: Observed, run: int) -> list[list[PodView]]:
@@ -151,14 +172,16 @@ def with_printed_trials(
     for pods in clients:
         with suppress(Exception):
             added = add_printed_trials(spec, record, pods, logs)
-            record = add_traces(added, traced_trials(spec, pods, logs))
+            record = add_traces(added, traced_trials(spec, added, pods, logs))
     return record
 
 
-def has_waited(run: Run, log: PodLog) -> bool:
-    """Whether a log could not be read for `timeouts.nodeNotReadySeconds`."""
-    limit = timedelta(seconds=run.spec.timeouts.node_not_ready_seconds)
-    return log.error is not None and run.now - log.error.since > limit
+def has_waited(run: Run, pod: PodView, log: PodLog) -> bool:
+    """Whether a log could not be read for `timeouts.nodeNotReadySeconds`, although its node was Ready."""
+    if log.error is None:
+        return False
+    since = undisturbed_since(run.status.outages, {pod.node}, log.error.since, run.now)
+    return run.now - since > run.longest_outage or run.node_problem(pod.node) is not None
 
 
 def log_problem(run: Run, pod: PodView, log: PodLog) -> Problem | None:
@@ -166,7 +189,7 @@ def log_problem(run: Run, pod: PodView, log: PodLog) -> Problem | None:
 
     There is none if the termination message has all trials.
     """
-    if log.error is None or pod.terminated is None or log.complete or not has_waited(run, log):
+    if log.error is None or pod.terminated is None or log.complete or not has_waited(run, pod, log):
         return None
     check = check_seal(log.output, pod.terminated.message)
     if check.state is SealState.COMPLETE:

@@ -29,6 +29,7 @@ from tierbench.domain.decision import (
 )
 from tierbench.domain.health import with_health
 from tierbench.domain.measuring import measure_block, refine
+from tierbench.domain.outages import with_outages
 from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_much_to_measure
 from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
@@ -78,7 +79,7 @@ def _decide(observed: Observed, now: datetime) -> Steps[Decision]:
         return _wait_for_next_run(observed, now)
     if observed.benchmark.spec.run_policy.suspend:
         return _suspend(observed, status, now)
-    run = Run(observed, status, now)
+    run = Run(observed, with_outages(status, observed.nodes, now), now)
     if run.mismatched_results:
         return supersede(observed, status, _mismatch(run), now)
     started = _abort_run(run) or _reject_run(run) or choose_nodes(run) or acquire_nodes(run)

@@ -10,9 +10,10 @@ from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy, Quotas
 from tierbench.api.record import BenchmarkRecord, RecordSpec, RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultSpec, ResultStatus
+from tierbench.domain.provided import ProviderState
 from tierbench.domain.queueing import AdmissionQueue, Wait
 from tierbench.domain.results import ResultMetadata, StoredRun
-from tierbench.domain.views import JobView, LeaseView, NodeView, PodView, ProviderState
+from tierbench.domain.views import JobView, LeaseView, NodeView, PodView
 from tierbench.results.client_output import Output
 from tierbench.workloads.workload import Credentials, Manifest, Owner, Workload
 

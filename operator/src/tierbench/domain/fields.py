@@ -54,13 +54,13 @@ _POD: Final = {
         "containers": {"name": VALUE, "resources": {"limits": _values("cpu", "memory", "ephemeral-storage")}},
     },
     "status": {
-        **_values("phase", "reason", "message", "podIP", "hostIP"),
-        "conditions": _values("type", "status", "reason", "message"),
+        **_values("phase", "reason", "message", "podIP", "hostIP", "startTime"),
+        "conditions": _values("type", "status", "reason", "message", "lastTransitionTime"),
         "containerStatuses": _CONTAINER,
         "initContainerStatuses": _CONTAINER,
     },
 }
-_JOB: Final = {**_CHILD, "status": {"conditions": _values("type", "status", "reason")}}
+_JOB: Final = {**_CHILD, "status": {"conditions": _values("type", "status", "reason", "lastTransitionTime")}}
 _SERVICE: Final = {**_CHILD, "spec": {"clusterIP": VALUE, "ports": _values("name", "nodePort")}}
 _LEASE: Final = {
     **_HEAD,

@@ -13,7 +13,7 @@ from tierbench.api.record import RecordEnd, RecordStatus
 from tierbench.api.result import ResultPhase, ResultSpec, ResultStatus
 from tierbench.api.run_policy import Refine
 from tierbench.domain import reasons
-from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
+from tierbench.domain.client import NOTICE_SECONDS, Client, ClientExit, exit_problem, follow_client, start_client
 from tierbench.domain.collecting import (
     add_printed_trials,
     has_waited,
@@ -23,6 +23,7 @@ from tierbench.domain.collecting import (
     trials_of,
 )
 from tierbench.domain.decision import Action, Decision, DeleteJob, Event, SaveResult
+from tierbench.domain.outages import last_failures
 from tierbench.domain.run import Run
 from tierbench.domain.servers import case_failed_event, early_end, end_case, save_record, save_result
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
@@ -36,6 +37,7 @@ from tierbench.workloads.workload import RunningServer
 _MAXIMUM_MESSAGE: Final = 1024
 _MAXIMUM_ERROR: Final = 256
 _MAXIMUM_ATTEMPTS: Final = 3
+_MAXIMUM_OUTAGES: Final = 8
 
 
 @dataclass(frozen=True)
@@ -124,8 +126,16 @@ class RunningBlock:
         pods = [pod for _, pod in self.client.newest]
         if any(one.missing for one in self.due) or any(pod is None or pod.terminated is None for pod in pods):
             return False
-        logs = [self.client.log(pod) for pod in pods if pod is not None]
-        return all(has_waited(self.run, log) or (log.error is not None and not log.output.traced) for log in logs)
+        logs = [(pod, self.client.log(pod)) for pod in pods if pod is not None]
+        return all(
+            has_waited(self.run, pod, log) or (log.error is not None and not log.output.traced) for pod, log in logs
+        )
+
+    @property
+    def may_be_cut_off(self) -> bool:
+        """Whether the client has just failed as it fails if a node is away, which may not have been noticed yet."""
+        trials = [trial for one in self.due for trial in one.record.trials if trial.attempt == self.client.attempts]
+        return self.client.may_be_cut_off(last_failures(trials))
 
     @property
     def recorded(self) -> tuple[str, ...]:
@@ -134,7 +144,11 @@ class RunningBlock:
         return tuple(pod.uid for pod in pods if all(self._has_recorded(one, pod) for one in self.due))
 
     def _has_recorded(self, one: Measurement, pod: PodView) -> bool:
-        recorded = {(trial.warmup, trial.trial) for trial in one.record.trials}
+        recorded = {
+            (trial.warmup, trial.trial)
+            for trial in one.record.trials
+            if not trial.interrupted or trial.attempt == pod.attempt
+        }
         return all(trial.key in recorded for trial in trials_of(pod, self.client.log(pod), one.case.number))
 
     @property
@@ -169,6 +183,8 @@ def _measure(running: RunningBlock) -> Decision:
             return _fail_cases(running, [one], _unreadable(one))
     if running.client.is_startable:
         return _start(running, running.client.delete_others())
+    if running.may_be_cut_off:
+        return Decision(running.build_status(), running.save(), requeue_after=NOTICE_SECONDS)
     if running.needs_no_log:
         return _finish_block(running)
     match follow_client(running.client):
@@ -204,8 +220,9 @@ def _measurement(client: Client, block: Block, case: Case) -> Measurement:
 
 def _with_printed_trials(client: Client, one: Measurement) -> Measurement:
     logs = client.run.observed.logs
-    record = add_printed_trials(one.spec, one.record, client.pods, logs)
-    return replace(one, record=record, traced=traced_trials(one.spec, client.pods, logs))
+    outages = client.outages(client.created)
+    record = add_printed_trials(one.spec, one.record, client.pods, logs, outages)
+    return replace(one, record=record, traced=traced_trials(one.spec, record, client.pods, logs))
 
 
 def _unreadable(one: Measurement) -> Problem:
@@ -233,6 +250,8 @@ def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> 
     started = nodes if isinstance(nodes, Problem) else start_client(running.client, running.servers, nodes, schedule)
     if isinstance(started, Problem):
         return _fail_cases(running, running.due, started)
+    if running.client.is_cut_off:
+        return Decision(running.build_status(), (*running.save(), *stale), requeue_after=NOTICE_SECONDS)
     return Decision(running.build_status(), (*running.save(), *started, *stale), events)
 
 
@@ -247,7 +266,7 @@ def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
     if blamed:
         return _fail_cases(running, blamed, problem)
     retriable = problem.transient or problem.case != 0
-    if client_exit.job.timed_out or not retriable or _attempts_used_up(running, problem):
+    if not retriable or _attempts_used_up(running, problem):
         return _fail_cases(running, left, problem)
     cases = describe_cases(*(one.case for one in left))
     message = f"{cases}: {problem.message} A new client continues with trial {_schedule(running)[0].trial}."
@@ -256,11 +275,12 @@ def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
 
 def _attempts_used_up(running: RunningBlock, problem: Problem) -> bool:
     """Whether no other client may start. After one whose log was too large, another one continues if that one has
-    measured anything."""
+    measured anything. Each outage of a node allows another one."""
     newest = max(aggregate.newest_attempt(one.record.trials, one.trials) for one in running.due)
     if problem.reason == reasons.CLIENT_UNREADABLE and newest == running.client.attempts:
         return False
-    return running.client.attempts >= _MAXIMUM_ATTEMPTS + len(running.block.cases) - len(running.due)
+    outages = min(len(running.client.outages(running.client.created)), _MAXIMUM_OUTAGES)
+    return running.client.attempts >= _MAXIMUM_ATTEMPTS + outages + len(running.block.cases) - len(running.due)
 
 
 def _stop_rest(client: Client) -> tuple[Action, ...]:

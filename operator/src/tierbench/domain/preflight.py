@@ -8,7 +8,15 @@ from tierbench.api.contract import TrialLine
 from tierbench.api.measurements import NodeNetwork
 from tierbench.api.run_policy import MAXIMUM_CASES
 from tierbench.domain import reasons
-from tierbench.domain.client import Client, ClientExit, exit_problem, follow_client, start_client
+from tierbench.domain.client import (
+    NOTICE_SECONDS,
+    Client,
+    ClientExit,
+    exit_problem,
+    follow_client,
+    interrupted_by_outage,
+    start_client,
+)
 from tierbench.domain.collecting import merge_trials
 from tierbench.domain.decision import Decision, Event
 from tierbench.domain.run import Run
@@ -20,6 +28,7 @@ from tierbench.results.nodes import add_network_trial, describe_network
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement
 from tierbench.workloads.workload import RunningServer, ServerInstance, Workload
 
+_MAXIMUM_ATTEMPTS = 3
 _MAXIMUM_MESSAGE = 512
 
 
@@ -128,7 +137,7 @@ def _measure(step: _Step, server: RunningServer) -> Decision:
         return _start(step, server)
     match follow_client(client):
         case ClientExit() as client_exit:
-            return _handle_exit(step, client_exit)
+            return _handle_exit(step, server, client_exit)
         case Problem() as problem:
             return _failed(step, problem)
         case seconds:
@@ -143,6 +152,8 @@ def _start(step: _Step, server: RunningServer) -> Decision:
     started = start_client(step.client, servers, [step.pair.client], schedule, spare)
     if isinstance(started, Problem):
         return _failed(step, started)
+    if step.client.is_cut_off:
+        return Decision(_status(step.run, server), requeue_after=NOTICE_SECONDS)
     return Decision(_status(step.run, server), (*started, *step.client.delete_others()))
 
 
@@ -152,24 +163,28 @@ def _status(run: Run, server: RunningServer) -> BenchmarkStatus:
     return build_status(run, Phase.RUNNING, ready, _network_measured(run))
 
 
-def _handle_exit(step: _Step, client_exit: ClientExit) -> Decision:
-    """Keeps the only trial of the client. There is no second attempt, because the cases wait."""
-    line = next(
-        (
-            line
-            for _, lines in merge_trials(step.client.pods, step.run.observed.logs, step.case.number)
-            for line in lines
-        ),
-        None,
-    )
-    if line is None and client_exit.job.timed_out:
+def _handle_exit(step: _Step, server: RunningServer, client_exit: ClientExit) -> Decision:
+    """Keeps the only trial of the client. There is no second attempt, because the cases wait, unless a node was
+    away."""
+    printed = merge_trials(step.client.pods, step.run.observed.logs, step.case.number)
+    found = [line for _, lines in printed for line in lines]
+    line = found[-1] if found else None
+    if line is not None and line.failure is None:
+        return _measured(step, line)
+    if step.client.may_be_cut_off([] if line is None or line.failure is None else [line.failure.reason]):
+        return Decision(_status(step.run, server), requeue_after=NOTICE_SECONDS)
+    problem = _problem(step, client_exit, line)
+    again = problem.reason == reasons.INTERRUPTED and step.client.attempts < _MAXIMUM_ATTEMPTS
+    return _start(step, server) if again else _failed(step, problem)
+
+
+def _problem(step: _Step, client_exit: ClientExit, line: TrialLine | None) -> Problem:
+    if line is not None and line.failure is not None:
+        return interrupted_by_outage(step.client, Problem(line.failure.reason, line.failure.message))
+    if client_exit.job.timed_out or client_exit.late:
         message = f"{probe().programs} did not end in time. Check the network between the nodes."
-        return _failed(step, Problem(reasons.TIMED_OUT, message))
-    if line is None:
-        return _failed(step, exit_problem(step.client, client_exit))
-    if line.failure is not None:
-        return _failed(step, Problem(line.failure.reason, line.failure.message))
-    return _measured(step, line)
+        return interrupted_by_outage(step.client, Problem(reasons.TIMED_OUT, message))
+    return exit_problem(step.client, client_exit)
 
 
 def _measured(step: _Step, line: TrialLine) -> Decision:

@@ -150,6 +150,9 @@ CLIENT_UNREADABLE: Final = "ClientUnreadable"
 log that is too large, another client measures what is missing."""
 CLIENT_FAILED: Final = "ClientFailed"
 """A client ended before its last trial. Another pod continues. If that fails too, read its log."""
+INTERRUPTED: Final = "Interrupted"
+"""A node of a client or server was not Ready while the client measured, or the client received a signal to terminate.
+Another client measures the missing trials as soon as the nodes are Ready."""
 TIMED_OUT: Final = quantities.TIMED_OUT
 """A trial or a client took longer than `timeouts` allows. If the node is only slow, raise `timeouts.trialSeconds`."""
 LOGS_UNREACHABLE: Final = "LogsUnreachable"

@@ -14,6 +14,7 @@ from tierbench.api.record import BenchmarkReference, RecordStatus
 from tierbench.api.result import Alternation, BenchmarkResult, NodeFacts, ResultPhase, ResultSpec, ServiceFacts
 from tierbench.domain import reasons
 from tierbench.domain.decision import Observed
+from tierbench.domain.outages import node_problem
 from tierbench.domain.views import Problem, node_facts
 from tierbench.results.units import factor_traits
 from tierbench.workloads.links import link_of
@@ -253,13 +254,12 @@ class Run:
 
     def node_problem(self, name: str) -> Problem | None:
         """Returns a problem if a node is gone, or has not been Ready for `timeouts.nodeNotReadySeconds`."""
-        node, limit = self.observed.nodes.get(name), timedelta(seconds=self.spec.timeouts.node_not_ready_seconds)
-        if node is None:
-            return Problem(reasons.NODE_NOT_READY, f"Node {name} is no longer in the cluster.")
-        if node.unready_since is not None and self.now - node.unready_since > limit:
-            seconds = limit.total_seconds()
-            return Problem(reasons.NODE_NOT_READY, f"Node {name} has not been Ready for {seconds:.0f} s.")
-        return None
+        return node_problem(name, self.observed.nodes, self.status.outages, self.now, self.longest_outage)
+
+    @property
+    def longest_outage(self) -> timedelta:
+        """How long a node of the run can be away."""
+        return timedelta(seconds=self.spec.timeouts.node_not_ready_seconds)
 
     @cached_property
     def needed_nodes(self) -> tuple[str, ...]:

@@ -27,10 +27,12 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
+from tierbench.domain.outages import describe, open_outage, undisturbed_since
 from tierbench.domain.placement import held_too_long, results_too_large, storage_full
+from tierbench.domain.provided import ProviderApi
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
-from tierbench.domain.views import PodView, Problem, ProviderApi
+from tierbench.domain.views import PodView, Problem
 from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
 from tierbench.kube.meta import format_time
 from tierbench.results.aggregate import conclude_record
@@ -108,12 +110,8 @@ class StandaloneProvider(Provider):
         services = run.observed.services
         agent = services.get(f"{instance.name}-agent")
         if pod.deleting or not pod.ready or agent is None:
-            update = ConditionUpdate(
-                reasons.SERVER_READY, False, reasons.STARTING, f"{pod.name} starts on {instance.node}."
-            )
-            return Decision(
-                build_status(run, Phase.RUNNING, update, current=current), requeue_after=_seconds_to_deadline(run, pod)
-            )
+            status = build_status(run, Phase.RUNNING, _not_ready(run, instance), current=current)
+            return Decision(status, requeue_after=_seconds_to_deadline(run, pod))
         return RunningServer(instance, pod.pod_ip, pod.host_ip, services.get(instance.name, {}), agent)
 
     def teardown(self, owned: ClusterState, now: datetime, keep: Sequence[ServerInstance]) -> tuple[Action, ...]:
@@ -129,29 +127,31 @@ def _create(
     run: Run, workload: Workload, instance: ServerInstance, current: Sequence[Case], cleanup: tuple[Action, ...]
 ) -> Decision:
     """Creates the Services first: if the operator is killed after that, `teardown` finds the server by them."""
-    manifests = workload.server(instance)
+    manifests, observed = workload.server(instance), run.observed
     services = tuple(item for item in manifests if item["kind"] == "Service")
-    observed = run.observed
     policy = network_policy(observed.owner, instance, manifests, observed.policy, observed.collector)
     policies = (policy,) if observed.isolated else ()
     rest = (*policies, *(item for item in manifests if item["kind"] != "Service"))
     actions = (*cleanup, Create(services), CreateCredentials(workload.credentials(instance)), Create(rest))
-    update = ConditionUpdate(
-        reasons.SERVER_READY, False, reasons.STARTING, f"{instance.name} starts on {instance.node}."
-    )
     event = Event(reasons.STARTING, f"Server for class {instance.placement.node_class} on node {instance.node}")
-    return Decision(build_status(run, Phase.RUNNING, update, current=current), actions, (event,), requeue_after=30)
+    status = build_status(run, Phase.RUNNING, _not_ready(run, instance), current=current)
+    return Decision(status, actions, (event,), requeue_after=30)
+
+
+def _not_ready(run: Run, instance: ServerInstance) -> ConditionUpdate:
+    outage = open_outage(run.status.outages, {instance.node})
+    reason = reasons.STARTING if outage is None else reasons.NODE_NOT_READY
+    message = f"{instance.name} starts on {instance.node}." if outage is None else f"{describe(outage)}."
+    return ConditionUpdate(reasons.SERVER_READY, False, reason, message)
 
 
 def _problem(run: Run, pod: PodView, instance: ServerInstance) -> Problem | None:
     """Returns the problem that the server does not recover from."""
-    timeouts = run.spec.timeouts
-    age = run.now - pod.created
-    is_late = age > timedelta(seconds=timeouts.scheduling_seconds)
-    down = run.node_problem(instance.node)
+    timeouts, down = run.spec.timeouts, run.node_problem(instance.node)
+    age = run.now - undisturbed_since(run.status.outages, {instance.node}, pod.created, run.now)
     if down is not None:
         return down
-    if pod.problem is not None and (is_late or not pod.problem.transient):
+    if pod.problem is not None and (age > timedelta(seconds=timeouts.scheduling_seconds) or not pod.problem.transient):
         return pod.problem
     if pod.terminated is not None and not pod.deleting:
         ending = f"{pod.terminated.reason} {pod.terminated.message}".strip()

@@ -11,8 +11,9 @@ from tierbench.api.result import BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
 from tierbench.domain.cleanup import cleanup, end_clients
 from tierbench.domain.decision import Action, Decision, Event, MarkSuperseded, Observed
+from tierbench.domain.provided import ProviderApi
 from tierbench.domain.servers import RECORDS_AT_ONCE, apis, apis_of, early_end, end_case
-from tierbench.domain.views import Problem, ProviderApi
+from tierbench.domain.views import Problem
 from tierbench.kube.meta import format_time
 from tierbench.workloads.workload import Workload
 

@@ -1,6 +1,6 @@
-"""Views of nodes, pods, Jobs, Leases and the objects of other operators: the fields that decisions need."""
+"""Views of nodes, pods, Jobs and Leases: the fields that decisions need."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -27,6 +27,7 @@ from tierbench.workloads.workload import (
     LABEL_ROLE,
     LABEL_RUN,
     LABEL_SLOT,
+    LABEL_WORK,
     ROLE_CLIENT,
     Role,
 )
@@ -35,6 +36,8 @@ PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, Recursio
 """The errors that parsing an object of someone else may raise."""
 
 _MAXIMUM_IMAGE_ID: Final = 512
+_LATE: Final = timedelta(minutes=5)
+"""A kubelet that was cut off accepts a pod late."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class NodeView:
-    """A node: whether a benchmark can use it, and its hardware and software."""
+    """A node: whether a benchmark can use it, and its hardware and software. `unready_since` is None if only the clock
+    of the node says when it stopped being Ready."""
 
     name: str
     labels: Mapping[str, str]
@@ -79,7 +83,8 @@ class Termination:
 @dataclass(frozen=True)
 class PodView:
     """A pod of a benchmark. `limits` are the resource limits of its first container. A client has `parts` pods, and
-    `part_role` is what this one does among them. `results` says how its trials come."""
+    `part_role` is what this one does among them. `results` says how its trials come. `clock_ahead` is by how much the
+    clock of its node is ahead of the control plane's, as far as that shows."""
 
     name: str
     uid: str
@@ -104,11 +109,13 @@ class PodView:
     parts: int = 1
     part_role: Role = Role.WHOLE
     results: ResultsPath = ResultsPath.AUTO
+    clock_ahead: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True)
 class JobView:
-    """A client Job of a benchmark."""
+    """A client Job of a benchmark. Its client may `work` for that long while its nodes are there. None if an earlier
+    version has made it. `ended` is None while it runs."""
 
     name: str
     run: int
@@ -119,6 +126,9 @@ class JobView:
     deleting: bool
     finished: bool
     timed_out: bool
+    created: datetime
+    work: timedelta | None = None
+    ended: datetime | None = None
 
 
 @dataclass(frozen=True)
@@ -142,7 +152,7 @@ def node_view(raw: Raw) -> NodeView:
         name=raw["metadata"]["name"],
         labels=raw["metadata"].get("labels", {}),
         ready=is_ready,
-        unready_since=None if is_ready or ready is None else parse_time(ready["lastTransitionTime"]),
+        unready_since=_unready_since(ready),
         schedulable=not raw.get("spec", {}).get("unschedulable", False),
         architecture=info.get("architecture", "")[:32],
         kernel=info.get("kernelVersion", "")[:128],
@@ -153,6 +163,14 @@ def node_view(raw: Raw) -> NodeView:
         memory_bytes=round(parse_quantity(capacity.get("memory", "0"))),
         storage_bytes=round(parse_quantity(capacity.get("ephemeral-storage", "0"))),
     )
+
+
+def _unready_since(ready: Raw | None) -> datetime | None:
+    """Returns since when a node does not report, by the clock of the control plane. A node that reports that it is not
+    Ready says so by its own clock."""
+    if ready is None or ready["status"] != "Unknown":
+        return None
+    return parse_time(ready["lastTransitionTime"])
 
 
 def node_facts(name: str, node_class: NodeClass | None, node: NodeView | None) -> NodeFacts:
@@ -205,7 +223,18 @@ def pod_view(raw: Raw) -> PodView:
         parts=int(labels.get(LABEL_PARTS, 1)),
         part_role=Role(labels.get(LABEL_PART_ROLE, Role.WHOLE)),
         results=ResultsPath(labels.get(LABEL_RESULTS, ResultsPath.AUTO)),
+        clock_ahead=_clock_ahead(status),
     )
+
+
+def _clock_ahead(status: Raw) -> timedelta:
+    """Returns by how much the kubelet that has accepted a pod is ahead of the scheduler that has placed it before."""
+    conditions = (item for item in status.get("conditions", ()) if item["type"] == "PodScheduled")
+    placed = next((time for item in conditions if (time := item.get("lastTransitionTime"))), None)
+    if placed is None or not status.get("startTime"):
+        return timedelta(0)
+    ahead = parse_time(status["startTime"]) - parse_time(placed)
+    return ahead if ahead < timedelta(0) or ahead > _LATE else timedelta(0)
 
 
 def _image_id(spec: Raw, containers: Sequence[Raw]) -> str:
@@ -313,6 +342,7 @@ def job_view(raw: Raw) -> JobView:
     """Returns the view of a batch/v1 Job with the labels of `workloads.workload`."""
     labels = raw["metadata"]["labels"]
     true = {item["type"]: item for item in raw.get("status", {}).get("conditions", ()) if item["status"] == "True"}
+    ended = next((item["lastTransitionTime"] for name, item in true.items() if name in {"Complete", "Failed"}), None)
     return JobView(
         name=raw["metadata"]["name"],
         run=int(labels[LABEL_RUN]),
@@ -323,6 +353,9 @@ def job_view(raw: Raw) -> JobView:
         deleting="deletionTimestamp" in raw["metadata"],
         finished="Complete" in true or "Failed" in true,
         timed_out=true.get("Failed", {}).get("reason") == "DeadlineExceeded",
+        created=parse_time(raw["metadata"]["creationTimestamp"]),
+        work=timedelta(seconds=int(labels[LABEL_WORK])) if LABEL_WORK in labels else None,
+        ended=None if ended is None else parse_time(ended),
     )
 
 
@@ -333,48 +366,3 @@ def lease_view(raw: Raw) -> LeaseView:
     acquired = parse_time(spec["acquireTime"]) if spec.get("acquireTime") else renewed
     expires = renewed + timedelta(seconds=spec.get("leaseDurationSeconds") or 0)
     return LeaseView(raw["metadata"]["name"], spec.get("holderIdentity") or "", acquired, expires)
-
-
-@dataclass(frozen=True)
-class ProviderObject:
-    """An object that another operator reconciles. `answered` says whether its status is set."""
-
-    kind: str
-    name: str
-    run: int
-    slot: int
-    created: datetime
-    deleted: datetime | None = None
-    answered: bool = False
-    ready: bool = False
-    rejection: Problem | None = None
-    rejected_since: datetime | None = None
-    listeners: Mapping[str, str] = field(default_factory=dict)
-    versions: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ProviderState:
-    """The state of another operator. `installed` says whether its API group is served, `version` is the newest usable
-    version or empty, `objects` belong to one benchmark."""
-
-    installed: bool = False
-    version: str = ""
-    objects: tuple[ProviderObject, ...] = ()
-
-    def of(self, run: int, slot: int) -> tuple[ProviderObject, ...]:
-        """Returns the objects of one server."""
-        return tuple(item for item in self.objects if (item.run, item.slot) == (run, slot))
-
-
-@dataclass(frozen=True)
-class ProviderApi:
-    """The API of another operator. The first served one of `versions` is used. Its pods have the label value `role`,
-    and `pod_label` names the object that they belong to. `view` parses an object of a kind."""
-
-    group: str
-    versions: tuple[str, ...]
-    kinds: tuple[str, ...]
-    role: str
-    pod_label: str
-    view: Callable[[str, Raw], ProviderObject]

@@ -179,11 +179,15 @@ class Report:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The meanings of reasons by name: of failed cases, and of the notes `invalid` and `facts` of results."""
+    """The meanings of reasons by name: of failed cases, and of the notes `invalid` and `facts` of results.
+
+    `unreachable` has those of failures that a node explains that is away.
+    """
 
     failures: Mapping[str, str] = field(default_factory=dict)
     invalid: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    unreachable: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

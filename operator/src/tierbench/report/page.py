@@ -173,7 +173,9 @@ def _run_facts(run: RunResults) -> tuple[tuple[str, str], ...]:
     failed = sum(count.failed for count in counts)
     measured = sum(result.status.phase is ResultPhase.COMPLETE for result in run.results)
     valid = sum(result.status.valid is True for result in run.results)
-    started = min((trial.start_time for result in run.results for trial in result.recorded.trials), default="")
+    created = [time for result in run.results if (time := result.metadata.creation_timestamp)]
+    trials = (trial.start_time for result in run.results for trial in result.recorded.trials)
+    started = min(created or trials, default="")  # the clock of a client may be off
     return (
         ("Run", str(run.number)),
         ("Cases measured", f"{measured} of {len(run.results)}"),

@@ -1,11 +1,13 @@
 """Aggregates the trials of a case into its result. Every step is idempotent."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
+from typing import Final
 
 from tierbench.api.contract import Engine, Histogram, Outcome, TrialFields, TrialLine
+from tierbench.api.measurements import Failure
 from tierbench.api.record import CollectedBy, RecordEnd, RecordStatus, ResultTrial
 from tierbench.api.result import (
     CoarseHistogram,
@@ -47,6 +49,9 @@ from tierbench.results.units import show, show_levels
 from tierbench.results.validity import facts, invalid
 from tierbench.stats.distributions import exponent_of, summarize_trimmed, upper_bound
 
+_MOST_REPEATED: Final = 2
+_MAXIMUM_MESSAGE: Final = 512
+
 
 def add_trials(
     spec: ResultSpec,
@@ -54,29 +59,58 @@ def add_trials(
     lines: Iterable[TrialLine],
     attempt: int,
     collected: Mapping[tuple[bool, int], CollectedBy] = MappingProxyType({}),
+    interrupted: Callable[[TrialFields], str] = lambda _: "",
 ) -> RecordStatus:
     """Adds the trials that the record does not have yet. `attempt` is the number of the client that printed them,
-    `collected` says how they came if not by its log."""
+    `collected` says how they came if not by its log. Those that were `interrupted` are kept, and do not count."""
     measures = kind_of(spec.benchmark.kind).measures
-    known = {_key(trial) for trial in record.trials}
+    known = {_key(trial) for trial in record.trials if not trial.interrupted or trial.attempt == attempt}
     trials, totals = list(record.trials), record
     for line in lines:
         if _key(line) in known or line.trial > (spec.warmup_trials if line.warmup else spec.trials):
             continue
         known.add(_key(line))
+        why = _interruption(record, line, interrupted)
         fields = {name: getattr(line, name) for name in TrialFields.model_fields}
         if not spec.server.node:  # the server is external: the agent ran on a node of a client
             fields["server"] = None
         by = collected.get(_key(line), CollectedBy.LOGS)
-        trials.append(ResultTrial(**fields, **measures.condense(line), attempt=attempt, collected_by=by))
-        if line.outcome is Outcome.COMPLETED and not line.warmup:
+        trial = ResultTrial(**fields, **measures.condense(line), attempt=attempt, collected_by=by)
+        trials.append(_set_aside(trial, why) if why else trial)
+        if line.outcome is Outcome.COMPLETED and not line.warmup and not why:
             distributions = merge_distributions((totals.distributions, line.distributions))
             update = {"distributions": distributions, **measures.accumulate(totals, line)}
             totals = totals.model_copy(update=update)
     if len(trials) == len(record.trials):
         return record
-    trials.sort(key=lambda trial: (not trial.warmup, trial.trial))
+    trials.sort(key=lambda trial: (not trial.warmup, trial.trial, trial.attempt))
     return totals.model_copy(update={"trials": tuple(trials)})
+
+
+def set_aside(record: RecordStatus, attempt: int, interrupted: Callable[[TrialFields], str]) -> RecordStatus:
+    """Marks the failed trials of a client that were interrupted, as became known later."""
+    reasons = [
+        _interruption(record, trial, interrupted)
+        if trial.attempt == attempt and trial.outcome is Outcome.FAILED and not trial.interrupted
+        else ""
+        for trial in record.trials
+    ]
+    if not any(reasons):
+        return record
+    trials = (_set_aside(trial, why) if why else trial for trial, why in zip(record.trials, reasons, strict=True))
+    return record.model_copy(update={"trials": tuple(trials)})
+
+
+def _interruption(record: RecordStatus, trial: TrialFields, interrupted: Callable[[TrialFields], str]) -> str:
+    """Returns why a trial is to be measured again. A trial is repeated twice at most."""
+    before = sum(one.interrupted and one.trial == trial.trial for one in record.trials)
+    return interrupted(trial) if before < _MOST_REPEATED and not trial.warmup else ""
+
+
+def _set_aside(trial: ResultTrial, why: str) -> ResultTrial:
+    cause = "" if trial.failure is None else f" {trial.failure.reason}: {trial.failure.message}"
+    failure = Failure(reason="Interrupted", message=f"{why}{cause}"[:_MAXIMUM_MESSAGE])
+    return trial.model_copy(update={"outcome": Outcome.FAILED, "failure": failure, "interrupted": True})
 
 
 def _key(trial: TrialFields) -> tuple[bool, int]:
@@ -91,7 +125,7 @@ def missing_trials(spec: ResultSpec, record: RecordStatus) -> tuple[int, ...]:
 
 def newest_attempt(trials: Iterable[ResultTrial], share: range) -> int:
     """Returns the number of the newest client that ran trials of a pass, from 1 in each pass; 0 if there is none."""
-    return max((trial.attempt for trial in counted_trials(trials) if trial.trial in share), default=0)
+    return max((trial.attempt for trial in trials if not trial.warmup and trial.trial in share), default=0)
 
 
 def conclude(
@@ -116,7 +150,7 @@ def conclude(
             "missing": Missing(trials=left, reason=cause.reason, message=cause.message) if left and cause else None,
             "valid": not notes,
             "invalid": notes,
-            "facts": facts(spec, good, status.counts.interruptions),
+            "facts": facts(spec, record.trials, status.counts.interruptions),
             "engine": engine,
             "display": display(spec, status, notes[0].reason if notes else "Yes"),
         }
@@ -150,7 +184,7 @@ def fail(spec: ResultSpec, record: RecordStatus, now: datetime, reason: str, mes
             "reason": reason,
             "message": message[:1024],
             "completion_time": format_time(now),
-            "facts": facts(spec, good_trials(record.trials), status.counts.interruptions),
+            "facts": facts(spec, record.trials, status.counts.interruptions),
             "display": display(spec, status, reason),
         }
     )

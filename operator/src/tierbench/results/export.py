@@ -167,7 +167,8 @@ def _rows(result: BenchmarkResult) -> Iterator[dict[str, Any]]:
     if result.status.statistics and not result.recorded.trials:
         yield _mean_row(result.status)
     for trial in result.recorded.trials:
-        yield _trial_row(result.spec.benchmark.kind, trial)
+        if not trial.interrupted:
+            yield _trial_row(result.spec.benchmark.kind, trial)
 
 
 def _mean_row(status: ResultStatus) -> dict[str, Any]:

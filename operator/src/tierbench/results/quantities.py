@@ -48,8 +48,8 @@ class GivenTrial(ResultTrial):
 
 
 def counted_trials(trials: Iterable[ResultTrial]) -> list[ResultTrial]:
-    """Returns the trials that are no warm-up trials."""
-    return [trial for trial in trials if not trial.warmup]
+    """Returns the trials that are no warm-up trials and were not interrupted."""
+    return [trial for trial in trials if not trial.warmup and not trial.interrupted]
 
 
 def good_trials(trials: Iterable[ResultTrial]) -> list[ResultTrial]:

@@ -19,7 +19,8 @@ REASONS: Final = Reasons(
         "BarrierMismatch": "The clients of a trial were started with different arguments. Use images of one version.",
         "BarrierTimedOut": "A client's pod did not reach the start of a trial in time. See its events.",
         "ClientError": "The client failed for a reason that it does not know. The message has the error.",
-        "Interrupted": "The client received a signal to terminate. See the events of its pod.",
+        "Interrupted": "A node was not Ready while its client measured, or the client received a signal to terminate. "
+        "Another client measures what is missing: see the events of the node and the pod.",
         "InvalidArguments": "Client and operator are of different versions. Use images of one version.",
         "LinkNotPossible": "The container `link` cannot carry the packets of a client's pod. The message says what is "
         "missing: a capability, a feature of the kernel, or a trace in the ConfigMap.",
@@ -50,6 +51,9 @@ REASONS: Final = Reasons(
         "LinkMeasured": "What the client measured of its link before its first trial.",
         "NetworkBound": "The network was the limit: a trial reached 90 to 110% of the rate of the preflight.",
         "PublishedMean": "The numbers are published, and their trials are not known.",
+        "Interrupted": "A node was not Ready during trials, and they were measured again. The record has them, and no "
+        "statistic contains them.",
         "Resumed": "A client was lost, and a new one continued with the missing trials.",
     },
+    unreachable=frozenset({"AgentUnreachable", "BarrierTimedOut", "ClientLost", "LookupFailed", "TimedOut"}),
 )

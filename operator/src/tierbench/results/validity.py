@@ -9,7 +9,7 @@ from tierbench.api.record import ResultTrial
 from tierbench.api.result import Note, ResultSpec, Statistic
 from tierbench.kinds.registry import kind_of, probe
 from tierbench.results.link import link_facts, link_problems
-from tierbench.results.quantities import main_quantity
+from tierbench.results.quantities import good_trials, main_quantity
 from tierbench.results.units import show
 
 _SATURATED_SHARE: Final = 0.9
@@ -23,16 +23,21 @@ _BEYOND_SHARE: Final = 1.1
 _FIXED_GOVERNOR: Final = "performance"
 
 
-def facts(spec: ResultSpec, good: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
+def facts(spec: ResultSpec, trials: Sequence[ResultTrial], interruptions: int) -> tuple[Note, ...]:
     """Returns the notes that explain the numbers of the good trials and do not make them invalid."""
+    good = good_trials(trials)
     notes = [
         *kind_of(spec.benchmark.kind).measures.facts(spec, good),
         *_network_facts(spec, good),
         *_computer_facts(good),
     ]
     notes += link_facts(spec, good)
+    again = sum(trial.interrupted for trial in trials)
+    if again:
+        message = f"{again} trial(s) were measured again, because a node was not Ready meanwhile."
+        notes.append(Note(reason="Interrupted", message=message))
     if interruptions:
-        message = f"The client was lost {interruptions} time(s). A new client continued with the missing trials."
+        message = f"The client ended early {interruptions} time(s). A new client continued with the missing trials."
         notes.append(Note(reason="Resumed", message=message))
     return tuple(notes)
 

@@ -49,6 +49,7 @@ from tierbench.workloads.workload import (
     LABEL_RESULTS,
     LABEL_ROLE,
     LABEL_RUN,
+    LABEL_WORK,
     ROLE_CLIENT,
     ClientInstance,
     Images,
@@ -214,6 +215,7 @@ def client_job(
         LABEL_PART: str(instance.part.index),
         LABEL_PARTS: str(instance.parts),
         LABEL_PART_ROLE: instance.part.role.value,
+        LABEL_WORK: str(instance.deadline_seconds - instance.away_seconds),
         **({} if results is ResultsPath.AUTO else {LABEL_RESULTS: results.value}),
     }
     metadata = owner.metadata(instance.name, labels)

@@ -28,10 +28,11 @@ LABEL_PART: Final = f"{GROUP}/part"
 LABEL_PARTS: Final = f"{GROUP}/parts"
 LABEL_PART_ROLE: Final = f"{GROUP}/part-role"
 LABEL_RESULTS: Final = f"{GROUP}/results"
+LABEL_WORK: Final = f"{GROUP}/work-seconds"
 CHILD_LABELS: Final = (
     *(LABEL_KIND, LABEL_BENCHMARK, LABEL_RUN, LABEL_ROLE, LABEL_SLOT),
     *(LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART, LABEL_PARTS, LABEL_PART_ROLE),
-    LABEL_RESULTS,
+    *(LABEL_RESULTS, LABEL_WORK),
 )
 """The labels of children that are read."""
 ROLE_SERVER: Final = "server"
@@ -237,7 +238,8 @@ class ClientPart:
 class ClientInstance:
     """One of the `parts` of a client on its node, and its trials in order.
 
-    `block` is the number of the first case of its block.
+    `block` is the number of the first case of its block. `away_seconds` of its deadline are for times in which a node
+    is away.
     """
 
     name: str
@@ -251,6 +253,7 @@ class ClientInstance:
     deadline_seconds: int
     pass_number: int = 1
     parts: int = 1
+    away_seconds: int = 0
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.plans import plan_of
-from tests.unit.domain.world import broker_benchmark
+from tests.unit.domain.objects import broker_benchmark
 from tests.unit.kinds.broker.test_workload import cases, jobs, secret_keys, workload
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.kafka import kafka_settings

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of
+from tests.unit.domain.objects import IMAGES, OWNER
 from tests.unit.domain.strimzi_world import LISTENERS, strimzi_benchmark
-from tests.unit.domain.world import IMAGES, OWNER
 from tests.unit.kinds.broker.test_workload import cases, secret_keys
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.kinds.broker.kafka import kafka_settings

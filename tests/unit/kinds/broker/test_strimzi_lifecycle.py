@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from tierbench.domain import reasons
-from tierbench.domain.views import ProviderObject, pod_view
+from tierbench.domain.provided import ProviderObject
+from tierbench.domain.views import pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object
 from tierbench.kube.meta import parse_time

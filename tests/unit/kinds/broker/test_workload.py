@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of
-from tests.unit.domain.world import IMAGES, OWNER, broker_benchmark
+from tests.unit.domain.objects import IMAGES, OWNER, broker_benchmark
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.broker.workload import BrokerWorkload, share
 from tierbench.workloads.plan import Case, ScheduledTrial, plan

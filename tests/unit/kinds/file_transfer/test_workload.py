@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of
-from tests.unit.domain.world import IMAGES, OWNER, benchmark
+from tests.unit.domain.objects import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy

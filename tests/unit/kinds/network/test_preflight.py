@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.plans import Plan, plan_in
-from tests.unit.domain.world import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
+from tests.unit.domain.objects import IMAGES, OWNER, benchmark, broker_benchmark, network_benchmark
 from tierbench.api.benchmark import Benchmark, ClientPlacement
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.api.policy import Policy

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.plans import plan_of
-from tests.unit.domain.world import IMAGES, OWNER, network_benchmark
+from tests.unit.domain.objects import IMAGES, OWNER, network_benchmark
 from tests.unit.kinds.file_transfer.test_workload import CLASS
 from tierbench.kinds.network.workload import NetworkWorkload
 from tierbench.workloads.plan import ScheduledTrial, plan

@@ -8,7 +8,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from tests.histograms import histogram_of
-from tests.unit.domain.world import trial_line
+from tests.unit.domain.objects import trial_line
 from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.record import RecordStatus

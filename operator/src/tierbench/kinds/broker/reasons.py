@@ -47,4 +47,7 @@ REASONS: Final = Reasons(
         "Duplicated": "Messages were received twice.",
         "NotSteady": "Round trips reached no steady state, so no message was left out of them. Make the load longer.",
     },
+    unreachable=frozenset(
+        {"BrokerUnreachable", "EngineFailed", "EngineSilent", "NothingAcknowledged", "NothingDelivered", "Unconfirmed"}
+    ),
 )

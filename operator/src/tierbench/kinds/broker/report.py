@@ -236,7 +236,7 @@ def _records(results: Iterable[BenchmarkResult]) -> Iterator[dict[str, dict[str,
             continue
         size = parse_size(result.spec.levels["payloadSize"])
         for trial in result.recorded.trials:
-            if trial.exchange is not None and not trial.warmup:
+            if trial.exchange is not None and not trial.warmup and not trial.interrupted:
                 yield dict(_sides(trial, size, trial.exchange))
 
 

@@ -16,10 +16,12 @@ from tierbench.domain.decision import (
     RemoveFinalizers,
     is_unreachable,
 )
+from tierbench.domain.outages import undisturbed_since
+from tierbench.domain.provided import ProviderApi, ProviderObject, ProviderState
 from tierbench.domain.run import Run
 from tierbench.domain.servers import STANDALONE_PROVIDER, Provider
 from tierbench.domain.status import ConditionUpdate, build_status
-from tierbench.domain.views import PodView, Problem, ProviderApi, ProviderObject, ProviderState
+from tierbench.domain.views import PodView, Problem
 from tierbench.kinds.broker.strimzi import ARCHITECTURES, CLUSTER, GROUP, KINDS, ROLE, StrimziNames, strimzi_names
 from tierbench.kube.meta import Raw, parse_time
 from tierbench.workloads.plan import Case
@@ -214,7 +216,8 @@ def _pod_problem(run: Run, instance: ServerInstance) -> Problem | None:
         found = pod.problem
         if found is None or not (pod.name == name or starting):
             continue
-        if not found.transient or run.now - pod.created > _scheduling_timeout(run):
+        since = undisturbed_since(run.status.outages, {instance.node}, pod.created, run.now)
+        if not found.transient or run.now - since > _scheduling_timeout(run):
             hint = "" if pod.name == name else " The pod needs a node that this run does not measure."
             return Problem(found.reason, f"{pod.name}: {found.message}{hint}")
     return None
@@ -233,7 +236,8 @@ def _timeout(run: Run, instance: ServerInstance) -> Problem | None:
     kafka = next((item for item in _objects(run, instance) if item.kind == "Kafka"), None)
     if kafka is None:
         return None
-    age, namespace = run.now - kafka.created, run.observed.owner.namespace
+    since = undisturbed_since(run.status.outages, {instance.node}, kafka.created, run.now)
+    age, namespace = run.now - since, run.observed.owner.namespace
     if not kafka.answered and age > _SCHEDULING_TIMEOUTS * _scheduling_timeout(run):
         message = (
             f"No Strimzi reconciles namespace {namespace}: Kafka {kafka.name} has had no status for "

@@ -39,4 +39,5 @@ REASONS: Final = Reasons(
         "CacheCannotHold": "The file is larger than the page cache of the server's node, so it cannot be warm.",
         "IOBound": "Most of the file came from the disk, and the node waited for it.",
     },
+    unreachable=frozenset({"AttemptsExhausted"}),
 )

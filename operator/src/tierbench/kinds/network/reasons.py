@@ -36,4 +36,7 @@ REASONS: Final = Reasons(
         "PingLostUnderLoad": "Echo requests during the load were not answered: the path dropped them or their answers.",
         "UnevenShares": "One of several clients got more than its share. The message names it.",
     },
+    unreachable=frozenset(
+        {"ConnectionLost", "Iperf3Failed", "PingFailed", "ServerNotStarted", "ServerUnreachable", "Stalled"}
+    ),
 )
