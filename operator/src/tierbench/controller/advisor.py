@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import logging
 import math
 import time
@@ -13,6 +12,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from tierbench.advice.selection import project_result
 from tierbench.api.advice_answer import PlacementAdviceStatus
@@ -206,7 +206,7 @@ class Advisor:
     def _projected(self, texts: Sequence[bytes], spec: PlacementAdviceSpec) -> Iterator[BenchmarkResult]:
         """Yields the parts of each valid result that the answer needs."""
         for text in texts:
-            raw = json.loads(text)
+            raw = from_json(text)
             try:
                 yield project_result(spec, raw)
             except ValidationError as error:

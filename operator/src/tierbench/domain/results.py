@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from pydantic_core import to_json
+
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.canonical import fingerprint
 from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult, ResultPhase
@@ -252,7 +254,7 @@ def _comparable(service: Raw) -> Raw:
 
 
 def _text(raw: Raw) -> bytes:
-    return json.dumps(raw, separators=(",", ":")).encode()
+    return to_json(raw)
 
 
 def _benchmark_of(raw: Raw) -> BenchmarkKey:

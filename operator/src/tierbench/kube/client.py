@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import aiohttp
 from kubernetes.aio.client import ApiClient
+from pydantic_core import from_json
 
 from tierbench.kube.meta import EVENTS, PODS, Clock, ResourceType, format_time, selector
 from tierbench.kube.pages import SILENCE_SECONDS, PageLimit
@@ -162,7 +163,7 @@ class Kube:
             data = await response.read()
         if response.status >= _ERROR_STATUS:
             raise _error_of(response.status, data)
-        answer: dict[str, Any] = json.loads(data)
+        answer: dict[str, Any] = from_json(data)
         return answer
 
     async def get(self, kind: ResourceType, namespace: str | None, name: str) -> dict[str, Any]:
@@ -214,7 +215,7 @@ class Kube:
         asked = {**query, "limit": str(limit.objects)}
         async with self._free, self._stream(path, asked, _SILENCE_TIMEOUT, accept) as content:
             data = await limit.read(content.iter_any())
-        return None if data is None else json.loads(data)
+        return None if data is None else from_json(data)
 
     async def watch(
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str]
@@ -229,7 +230,7 @@ class Kube:
         ) as content:
             yield {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": query["resourceVersion"]}}}
             async for line in lines(content):
-                event: dict[str, Any] = json.loads(line)
+                event: dict[str, Any] = from_json(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
                     raise ApiError(status["code"], status.get("reason", ""), status.get("message", ""))

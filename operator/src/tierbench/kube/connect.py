@@ -1,7 +1,6 @@
 """Logs in to an API server: in a pod, or by a kubeconfig. Opens sessions for another client, such as kopf."""
 
 import asyncio
-import json
 import socket
 import struct
 from asyncio.sslproto import SSLProtocol
@@ -23,6 +22,7 @@ from aiohttp import (
 from kubernetes import config
 from kubernetes.aio.client import ApiClient, Configuration
 from kubernetes.config import ConfigException
+from pydantic_core import from_json, to_json
 from yaml import YAMLError
 
 from tierbench.kube.client import FIELD_MANAGER, TIMEOUT, Kube, OnResponse, lines
@@ -132,7 +132,7 @@ class _ReducedEvents:
     async def iter_chunked(self, _: int) -> AsyncIterator[bytes]:
         """Yields one event at a time."""
         async for line in lines(self._content):
-            yield json.dumps(self._reduce(json.loads(line))).encode() + b"\n"
+            yield to_json(self._reduce(from_json(line))) + b"\n"
 
 
 def open_session(kube: Kube, lists: ListObserver) -> aiohttp.ClientSession:
@@ -181,7 +181,7 @@ async def _read_page(
         if data is None:
             response.close()
         elif isinstance(response, _Answer):
-            response.page = lists.observe(request.url, json.loads(data))
+            response.page = lists.observe(request.url, from_json(data))
             return response
 
 
