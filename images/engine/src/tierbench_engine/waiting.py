@@ -5,19 +5,14 @@ import select
 from collections.abc import Sequence
 from socket import socket
 from types import SimpleNamespace
-from typing import Final
 
 from paho.mqtt import client
-
-_SELECTABLE: Final = 1024
 
 
 def select_by_poll(
     readers: Sequence[socket], writers: Sequence[socket], _failed: Sequence[socket], timeout: float
 ) -> tuple[list[socket], list[socket], list[socket]]:
     """Like select.select, where each writer is a reader, too."""
-    if all(one.fileno() < _SELECTABLE for one in readers):
-        return select.select(readers, writers, [], timeout)  # as the library does: it takes less time
     poll = select.poll()
     for one in readers:
         poll.register(one, select.POLLIN | select.POLLOUT if one in writers else select.POLLIN)
