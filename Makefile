@@ -35,7 +35,7 @@ SHELL_SCRIPTS := $(shell grep -rlE '^\#!/.*sh$$' tools images .ci 2>/dev/null)
 .PHONY: help check setup generate verify lint test test-here test-unit test-client test-go test-paho test-api \
         test-operator test-e2e test-measures test-lint test-release test-faults test-kinds test-edge test-properties test-race \
         test-release-measures test-soak test-blame test-changed test-strimzi test-versions test-debian test-vm test-arm \
-        images push images-archive archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale \
+        images push images-archive programs archives cluster cluster-down binaries demo-images demo demo-down demo-papers bench scale \
         calibrate clean
 
 help: ## List the targets
@@ -197,6 +197,9 @@ push: ## Push multi-architecture images: REGISTRY=HOST/PATH PLATFORMS=linux/amd6
 
 images-archive: ## Write images for import by K3s, kind, minikube or containerd: PLATFORMS=linux/amd64,linux/arm64
 	@python3 -m images.archive --platforms='$(PLATFORMS)'
+
+programs: setup ## Compile tierbench-client for machines outside the cluster (TARGETS=linux/arm64): build/programs
+	images/programs $(TARGETS)
 
 cluster: setup ## Start the built-in cluster (CLUSTER=current: use the one that kubectl points at)
 	@if [ $(CLUSTER) = built-in ]; then python3 -m tests.cluster up; else kubectl version >/dev/null; fi

@@ -100,6 +100,7 @@ WRONG_PATHS = (
         "/var/lib/tierbench/_tierbench",
     ),
 )
+INVITATION = {"name": "a", "tokenHash": "ab" * 32, "expirationTime": "2026-01-01T00:00:00Z"}
 PAYLOAD_SIZES = "spec.payload.sizes"
 LINKS, TRACE = "spec.links", {"configMapRef": {"name": "drive"}}
 MESSAGES, NO_CONFIG_MAP = "spec.payload.messages", "is not the name of a ConfigMap"
@@ -353,6 +354,24 @@ ROWS = (
     ),
     Row(CLASSES, "metadata.name", "jetson.nano", "", "metadata.name has a dot or more than 63 characters"),
     Row(CLASSES, "metadata.name", "n" * 64, "", "metadata.name has a dot or more than 63 characters"),
+    Row(CLASSES, "spec.external", True, "spec", "needs nodeSelector, or external: true"),
+    Row(CLASSES, "spec.invitations", [INVITATION], "spec", "has invitations, which only a class with external: true"),
+    Row(CLASSES, "spec", {"external": True, "results": "Push"}, "spec", "has external: true, and so results: Auto"),
+    Row(CLASSES, "spec", {}, "spec", "needs nodeSelector, or external: true"),
+    Row(
+        CLASSES,
+        "spec",
+        {"external": True, "invitations": [{**INVITATION, "tokenHash": "x"}]},
+        "spec.invitations[].tokenHash",
+        "is not a SHA-256 in hex",
+    ),
+    Row(
+        CLASSES,
+        "spec",
+        {"external": True, "invitations": [{**INVITATION, "name": "My laptop"}]},
+        "spec.invitations[].name",
+        "is not the name of a member",
+    ),
     Row(CLASSES, SELECTOR, {}, SELECTOR, "names no label, so every node would belong to the class"),
     Row(CLASSES, LABELS, {"a b": "c"}, LABELS, "has a key that is not the key of a label"),
     Row(CLASSES, LABELS, {"hw": "jetson nano"}, f"{LABELS}.*", NO_LABEL_VALUE),

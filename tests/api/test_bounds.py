@@ -92,7 +92,6 @@ REQUIRED: list[tuple[type[Resource], str]] = [
     (Files, "spec.clients"),
     (Files, "spec.clients.nodeClassNames"),
     (Files, "spec.fileSizes"),
-    (NodeClass, "spec.nodeSelector"),
     (BenchmarkResult, "spec.benchmark"),
 ]
 

@@ -243,6 +243,10 @@ class Scripted(Site):
     def metrics_address(self) -> str:
         return f"{HOST}:{self.kubelet.operators[self.release.pod].port}"
 
+    def collector_address(self) -> str:
+        """Returns host and port of the operator's collector."""
+        return f"{HOST}:{self.kubelet.operators[self.release.pod].collector}"
+
 
 @contextmanager
 def scripted(folder: Path) -> Iterator[Scripted]:

@@ -41,11 +41,13 @@ from tierbench.workloads.workload import (
 
 
 def pinned_to(manifest: dict[str, Any]) -> str:
-    """Returns the node of a pod or of the pods of a Job. A kind that pins no pod uses that of users."""
+    """Returns the node of a pod or of the pods of a Job. A pod that is not pinned uses that of users."""
     pod = manifest["spec"]["template"]["spec"] if manifest["kind"] == "Job" else manifest["spec"]
-    if "affinity" not in pod:
+    affinity = pod.get("affinity", {}).get("nodeAffinity", {})
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
+    if required is None:
         return "u1"
-    terms = pod["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
+    terms = required["nodeSelectorTerms"]
     name: str = terms[0]["matchFields"][0]["values"][0]
     return name
 
@@ -210,7 +212,7 @@ class Store:
                 pod = self._pod(name, ROLE_SERVER, int(labels[LABEL_RUN]), slot=int(labels[LABEL_SLOT]))
                 self.pods[name] = replace(pod, node=pinned_to(manifest))
             case "Service":
-                self.services.setdefault(name, {**manifest, "spec": {**manifest["spec"], "clusterIP": "198.18.64.1"}})
+                self.services.setdefault(name, {**manifest, "spec": _served(manifest["spec"])})
             case "Job" if name not in self.jobs:
                 keys = (LABEL_RUN, LABEL_CASE, LABEL_PASS, LABEL_ATTEMPT, LABEL_PART)
                 run, case, pass_number, attempt, part = (int(labels[key]) for key in keys)
@@ -218,3 +220,10 @@ class Store:
                 place = (name, run, case, pass_number, attempt, part)
                 self.jobs[name] = JobView(*place, False, False, False, self.now, work)
                 self.manifests[name] = manifest
+
+
+def _served(spec: dict[str, Any]) -> dict[str, Any]:
+    """Returns the spec of a Service with its addresses."""
+    on_nodes = spec["type"] == "NodePort"
+    ports = [{**port, "nodePort": 30000 + number} if on_nodes else port for number, port in enumerate(spec["ports"])]
+    return {**spec, "clusterIP": "198.18.64.1", "ports": ports}

@@ -30,7 +30,8 @@ func Main(arguments []string) int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(measureCommand(), agentCommand(), checkCommand(), gateCommand(), linkCommand(), prepareCommand(), preparedCommand())
+	root.AddCommand(measureCommand(), joinCommand(), standInCommand())
+	root.AddCommand(clusterCommands()...)
 	root.SetArgs(arguments)
 	err := root.ExecuteContext(ctx)
 	switch {

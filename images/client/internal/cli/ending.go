@@ -79,9 +79,14 @@ func (e *ending) run(ctx context.Context, text contract.Report, series *contract
 		}
 		return err
 	}
+	return e.report(ctx, series.Run)
+}
+
+// report prints by the contract what run reports.
+func (e *ending) report(ctx context.Context, run func(context.Context, contract.Report) error) error {
 	return e.delivery.run(ctx, func(printer *contract.Printer) (contract.Seal, error) {
 		printer.Maker = e.maker
-		return e.seal(printer, series.Run(ctx, printer))
+		return e.seal(printer, run(ctx, printer))
 	})
 }
 

@@ -13,7 +13,6 @@ import (
 
 	"tierbench.io/client/internal/agentclient"
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/engine"
 	"tierbench.io/client/internal/plan"
 )
 
@@ -23,7 +22,13 @@ type measurement struct {
 	text       contract.Report // for a person
 	processors int             // that the program uses; 0: all
 	spareHeap  int             // bytes that are never touched, so that garbage is collected seldom
-	engine     *engine.Engine  // that makes the load; nil: this program
+	engine     program         // that makes the load; nil: this program
+}
+
+// program is an engine outside this program.
+type program interface {
+	Maker() contract.Engine
+	Close()
 }
 
 func measureCommand() *cobra.Command {
@@ -56,16 +61,26 @@ func measure(ctx context.Context, given string, end *ending) error {
 	if err != nil {
 		return end.refuse(fmt.Errorf("--plan: %w", err))
 	}
-	if made.processors > 0 {
-		runtime.GOMAXPROCS(min(runtime.GOMAXPROCS(0), made.processors))
+	return made.run(func() error {
+		if made.engine != nil {
+			end.maker = made.engine.Maker
+		}
+		return end.run(ctx, made.text, made.series)
+	})
+}
+
+// run calls a function with the processors and the memory that the measurement needs.
+func (m *measurement) run(call func() error) error {
+	if before := runtime.GOMAXPROCS(0); m.processors > 0 {
+		runtime.GOMAXPROCS(min(before, m.processors))
+		defer runtime.GOMAXPROCS(before)
 	}
-	spare := make([]byte, made.spareHeap)
+	spare := make([]byte, m.spareHeap)
 	defer runtime.KeepAlive(spare)
-	if made.engine != nil {
-		defer made.engine.Close()
-		end.maker = made.engine.Maker
+	if m.engine != nil {
+		defer m.engine.Close()
 	}
-	return end.run(ctx, made.text, made.series)
+	return call()
 }
 
 // planned returns what a plan asks for.

@@ -28,9 +28,9 @@ type Failure struct {
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }
 
-// cut limits a message to what the contract allows, and removes control characters, because servers and proxies write parts of
+// Cut limits a message to what the contract allows, and removes control characters, because servers and proxies write parts of
 // it. As JSON it takes at most twice as much. A kubelet keeps 4096 bytes of a seal.
-func (f *Failure) cut() *Failure {
+func (f *Failure) Cut() *Failure {
 	if f == nil {
 		return nil
 	}

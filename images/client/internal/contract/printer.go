@@ -71,7 +71,7 @@ func (p printedCase) Started(trial int, warmup bool, at time.Time) error {
 
 // Ended prints a trial.
 func (p printedCase) Ended(trial Trial) error {
-	trial.Contract, trial.Record, trial.Case, trial.Failure = Version, "Trial", p.number, trial.Failure.cut()
+	trial.Contract, trial.Record, trial.Case, trial.Failure = Version, "Trial", p.number, trial.Failure.Cut()
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if !p.take(p.number, trial.Traces) {
@@ -131,8 +131,8 @@ func (p *Printer) Seal(failure *Failure) Seal {
 		Contract: Version,
 		Trials:   p.trials,
 		SHA256:   hex.EncodeToString(p.digest.Sum(nil)),
-		Failure:  failure.cut(),
-		Engine:   Engine{"tierbench-client", EngineVersion, runtime.GOARCH},
+		Failure:  failure.Cut(),
+		Engine:   OwnEngine(),
 	}
 	if p.Maker != nil {
 		seal.Engine = p.Maker()
@@ -142,6 +142,9 @@ func (p *Printer) Seal(failure *Failure) Seal {
 	}
 	return seal
 }
+
+// OwnEngine returns this program.
+func OwnEngine() Engine { return Engine{"tierbench-client", EngineVersion, runtime.GOARCH} }
 
 // FormatTime formats a time with nanoseconds, as RFC 3339 defines it.
 func FormatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }

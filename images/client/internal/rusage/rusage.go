@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package rusage returns the CPU time of this process and of the programs that it runs.
 package rusage
 

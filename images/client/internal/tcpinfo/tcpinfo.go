@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package tcpinfo counts the bytes and packets of a TCP connection on an Ethernet, from the kernel's TCP_INFO.
 package tcpinfo
 

@@ -7,12 +7,11 @@ import (
 )
 
 const (
-	mostMark     = 256 << 10
-	leastMark    = 16 << 10 // slower transfers wake for all data
-	markTime     = 250 * time.Microsecond
-	markTimeout  = 5 * time.Millisecond
-	rateTime     = time.Millisecond
-	partOfBuffer = 4 // a mark that the receive buffer cannot hold is never reached
+	mostMark    = 256 << 10
+	leastMark   = 16 << 10 // slower transfers wake for all data
+	markTime    = 250 * time.Microsecond
+	markTimeout = 5 * time.Millisecond
+	rateTime    = time.Millisecond
 )
 
 // mark is the low-water mark of a socket. The kernel wakes the reader once that many bytes have arrived, not for each segment. A
@@ -59,21 +58,4 @@ func markOf(bytes int64, took time.Duration) int64 {
 		return 1
 	}
 	return min(mostMark, int64(1)<<(bits.Len64(uint64(wanted))-1))
-}
-
-// set sets the mark, at most to what the receive buffer can hold. It keeps the old mark if the kernel refuses the new one.
-func (m *mark) set(value int64) {
-	if m.socket == nil {
-		return
-	}
-	_ = m.socket.Control(func(descriptor uintptr) {
-		room, err := syscall.GetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVBUF)
-		if err != nil {
-			return
-		}
-		value = max(1, min(value, int64(room)/partOfBuffer))
-		if syscall.SetsockoptInt(int(descriptor), syscall.SOL_SOCKET, syscall.SO_RCVLOWAT, int(value)) == nil {
-			m.value = value
-		}
-	})
 }

@@ -1,12 +1,13 @@
-"""NodeClass: a named set of nodes, selected by labels."""
+"""NodeClass: a named set of nodes, selected by labels, or of machines outside the cluster."""
 
 from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
-from tierbench.api.model import CLASS_NAME_PATTERN, Column, Conditions, Kind, Model, Resource, Rule, rules, text
+from tierbench.api.model import CLASS_NAME_PATTERN, Column, Conditions, Kind, Model, Resource, Rule, Time, rules, text
 
+MOST_MEMBERS: Final = 64
 _LABEL_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$"
 _NO_LABEL_KEY = "is not the key of a label: see `kubectl get nodes --show-labels`"
 
@@ -118,11 +119,33 @@ class ResultsPath(StrEnum):
     STATUS = "Status"
 
 
+class Invitation(Model):
+    """A machine outside the cluster that may join the class, once, with the token of this hash."""
+
+    name: str = text(
+        63,
+        CLASS_NAME_PATTERN,
+        "is not the name of a member: write small letters, digits and hyphens, as in laptop-1",
+        "Name of the member.",
+        least=1,
+    )
+    token_hash: str = text(
+        64,
+        r"^[0-9a-f]{64}$",
+        "is not a SHA-256 in hex: run `kubectl tierbench join CLASS`, which writes it",
+        "SHA-256 of the token, in hex. Only the machine has the token.",
+    )
+    expiration_time: Time = Field(
+        description="Until when a machine can join with the token. One that has joined stays a member."
+    )
+
+
 class NodeClassSpec(Model):
     """The nodes of a class, and their properties that Kubernetes does not know."""
 
-    node_selector: NodeSelector = Field(
-        description="Selects the nodes of the class by their labels.",
+    node_selector: NodeSelector | None = Field(
+        default=None,
+        description="Selects the nodes of the class by their labels. A class has it, or is external.",
         json_schema_extra=rules(
             Rule(
                 "size(self.matchLabels) + size(self.matchExpressions) > 0",
@@ -149,18 +172,50 @@ class NodeClassSpec(Model):
         "clients push until their deadline, which needs the chart value `collector.enabled`. Status: by the status of "
         "the pod alone, which holds about 25 trials of a file transfer.",
     )
+    external: bool = Field(
+        default=False,
+        description="Whether the class consists of machines outside the cluster, which `kubectl tierbench join` "
+        "invites. They can be clients, and not servers. This needs the chart value `collector.enabled`.",
+    )
+    invitations: tuple[Invitation, ...] = Field(
+        default=(),
+        max_length=MOST_MEMBERS,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+        description="The machines that may join an external class. `kubectl tierbench join` adds them. A "
+        "machine that is removed from the list is no member any more.",
+    )
 
 
 class NodeSummary(Model):
-    """A node of the class."""
+    """A node of the class, or a member of an external class."""
 
-    name: str = Field(max_length=253, description="Name of the node.")
-    ready: bool = Field(description="Whether the node is Ready and not cordoned.")
+    name: str = Field(max_length=253, description="Name of the node or member.")
+    ready: bool = Field(
+        description="Whether the node is Ready and not cordoned, or the member has asked for work lately."
+    )
     architecture: str = Field(max_length=32, description="Architecture as the kubelet reports it: amd64, arm64, arm.")
+    os: str | None = Field(default=None, max_length=32, description="Operating system of a member, such as linux.")
+    version: str | None = Field(default=None, max_length=64, description="Version of the client of a member.")
+    last_seen_time: Time | None = Field(
+        default=None, description="When a member last asked for work or delivered trials, to the minute."
+    )
+    key: str | None = Field(
+        default=None,
+        max_length=64,
+        description="What a member joined with: the beginnings of the hashes of the token and of its own key. So no "
+        "other machine can use the token.",
+    )
+
+
+class CollectorAddress(Model):
+    """Where the members of an external class reach the operator."""
+
+    url: str = Field(max_length=300, description="URL of the collector.")
+    pin: str = Field(max_length=64, description="Pin of its key, in the format of curl's --pinnedpubkey.")
 
 
 class NodeClassStatus(Model):
-    """The nodes that the selector matches now."""
+    """The nodes that the selector matches now, or the members of an external class."""
 
     observed_generation: int = Field(default=0, description="The metadata.generation that this status is about.")
     nodes: int = Field(default=0, description="Number of nodes that the selector matches.")
@@ -174,10 +229,27 @@ class NodeClassStatus(Model):
     memory: str = Field(
         default="", max_length=64, description="Memory per node: one size, or the smallest and the largest."
     )
-    members: tuple[NodeSummary, ...] = Field(default=(), max_length=64, description="The first 64 nodes, by name.")
+    members: tuple[NodeSummary, ...] = Field(
+        default=(), max_length=MOST_MEMBERS, description="The first 64 nodes, by name, or the members."
+    )
+    collector: CollectorAddress | None = Field(
+        default=None, description="Where the members of an external class reach the operator."
+    )
     conditions: Conditions = ()
 
 
+_NODES_OR_MEMBERS = Rule(
+    "has(self.nodeSelector) != self.external",
+    "needs nodeSelector, or external: true for machines outside the cluster, and not both",
+)
+_AUTO = Rule(
+    "!self.external || self.results == 'Auto'",
+    "has external: true, and so results: Auto: its members deliver their trials to the operator",
+)
+_INVITES = Rule(
+    "self.external || size(self.invitations) == 0",
+    "has invitations, which only a class with external: true can have",
+)
 _USABLE_NAME = Rule(
     f"size(self.metadata.name) <= 63 && self.metadata.name.matches(r'{CLASS_NAME_PATTERN}')",
     "metadata.name has a dot or more than 63 characters: choose one that benchmarks can name, as in jetson-nano",
@@ -206,6 +278,7 @@ class NodeClass(Resource):
     )
 
     RULES: ClassVar[tuple[Rule, ...]] = (_USABLE_NAME,)
+    SPEC_RULES: ClassVar[tuple[Rule, ...]] = (_NODES_OR_MEMBERS, _AUTO, _INVITES)
 
     spec: NodeClassSpec
     status: NodeClassStatus = NodeClassStatus()

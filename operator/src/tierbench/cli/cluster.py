@@ -8,7 +8,7 @@ from typing import Any, Final
 from tierbench.advice.tables import RunResults
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import GROUP, Kind, Model
-from tierbench.api.node_class import NODE_CLASSES, NodeClass
+from tierbench.api.node_class import NODE_CLASSES, Invitation, NodeClass
 from tierbench.api.placement_advice import PlacementAdvice
 from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
@@ -195,8 +195,8 @@ class Cluster:
         return tuple(view for view in views if usable(view))
 
     async def class_names(self) -> tuple[str, ...]:
-        """Returns the names of all node classes, or none if the user may not list them."""
-        return tuple(item.metadata.name for item in await self.classes())
+        """Returns the names of the node classes that have nodes, or none if the user may not list classes."""
+        return tuple(item.metadata.name for item in await self.classes() if not item.spec.external)
 
     async def watched_namespaces(self) -> WatchedNamespaces:
         """Returns the namespaces that operators watch. They are unknown if the user may not list ClusterRoles."""
@@ -226,6 +226,15 @@ class Cluster:
                         f"NodeClass {name} exists with another selector: see `kubectl get nodeclass {name} -o yaml`; "
                         "run init without --apply, and rename the class in what it prints"
                     ) from None
+
+    async def set_invitations(self, node_class: NodeClass, invitations: Iterable[Invitation]) -> None:
+        """Replaces the invitations of an external class, unless someone has changed it meanwhile."""
+        change = {
+            "metadata": {"resourceVersion": node_class.metadata.resource_version},
+            "spec": {"invitations": [one.to_json() for one in invitations]},
+        }
+        with self.explained():
+            await self.kube.merge(NODE_CLASSES, None, node_class.metadata.name, change)
 
     async def create_benchmark(self, body: Mapping[str, Any]) -> None:
         """Creates a benchmark in the namespace.

@@ -113,7 +113,7 @@ def _joined(observed: Observed, outcome: Outcome | None) -> Observed:
 
 
 async def _chosen(cluster: Cluster, names: Sequence[str]) -> tuple[NodeClass, ...]:
-    """Returns the classes of these names, or all."""
+    """Returns the classes of these names, or all that have nodes."""
     known = {each.metadata.name: each for each in await cluster.classes()}
     if not known:
         raise UserError(
@@ -123,7 +123,14 @@ async def _chosen(cluster: Cluster, names: Sequence[str]) -> tuple[NodeClass, ..
     missing = [name for name in names if name not in known]
     if missing:
         raise UserError(f"there is no node class {join_words(missing)}; there are {', '.join(sorted(known))}")
-    chosen = tuple(known[name] for name in dict.fromkeys(names or sorted(known)))
+    external = [name for name in names if known[name].spec.external]
+    if external:
+        raise UserError(
+            f"{join_words(external)} has no nodes to check, because it is external: see `kubectl describe nodeclass "
+            f"{external[0]}`"
+        )
+    with_nodes = sorted(name for name, each in known.items() if not each.spec.external)
+    chosen = tuple(known[name] for name in dict.fromkeys(names or with_nodes))
     if len(chosen) > MAXIMUM_PEERS:
         raise UserError(f"there are {len(chosen)} node classes: name at most {MAXIMUM_PEERS} of them")
     return chosen

@@ -55,6 +55,16 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "Check nodes without a pod network": "doctor edge --host-network --timeout 5m",
         },
     ),
+    "join": Command(
+        "tierbench.cli.join:add_join",
+        "Invite a machine outside the cluster to an external node class. Prints the command to run on the machine: it "
+        "has a token that is valid once, and not for long. Exit code 0: invited or removed, 2: not possible.",
+        {
+            "Invite a machine": "join laptop",
+            "Name the member, and where it reaches the operator": "join phones --name anna --collector 192.0.2.7:30443",
+            "Remove a member": "join phones --remove anna",
+        },
+    ),
     "estimate": Command(
         "tierbench.cli.estimate:add_estimate",
         "Estimate the time, traffic and storage of a run before you create its benchmark. Nodes that share a link, "

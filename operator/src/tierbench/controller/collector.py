@@ -5,8 +5,9 @@ import hashlib
 import hmac
 import logging
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final, Self
 
 from aiohttp import web
@@ -15,11 +16,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 from tierbench.api.record import CollectedBy
 from tierbench.controller.credentials import new_key, pin_of, self_signed
-from tierbench.kube.client import REQUEST_ERRORS, ConflictError, Kube
+from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube
 from tierbench.kube.meta import Name, type_of
 from tierbench.metrics.server import serve, tls_context
 from tierbench.results.client_output import Output, OutputParser
 from tierbench.workloads.pods import COLLECTOR_PIN, COLLECTOR_TOKEN
+from tierbench.workloads.stand_in import CLASS, PLAN, SIGNATURE, STAND_IN
+from tierbench.workloads.workload import Manifest
 
 _SECRETS: Final = type_of("v1", "Secret")
 _KEY: Final = "key"
@@ -28,6 +31,10 @@ _PIECE_BYTES: Final = 64 << 10
 _logger = logging.getLogger(__name__)
 Scope = tuple[str, int]
 """The UID of a benchmark, and the number of a run: a token is for one of them."""
+
+
+def _no_routes(_: object) -> Iterable[web.RouteDef]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +59,11 @@ class CollectorKey:
             return cls(made)
 
     @property
+    def pin(self) -> str:
+        """The pin of the key, in the format of curl's --pinnedpubkey."""
+        return pin_of(self._private).decode()
+
+    @property
     def certificate(self) -> bytes:
         """A certificate of the key. Clients know the key, and verify nothing else."""
         return self_signed(self._private)
@@ -66,11 +78,23 @@ class CollectorKey:
     def token(self, scope: Scope) -> str:
         """Returns the token of a run. The operator computes it again, so it stores none."""
         uid, run = scope
-        return hmac.new(self.pem, f"{uid}/{run}".encode(), hashlib.sha256).hexdigest()
+        return self._keyed(f"{uid}/{run}")
+
+    def credential(self, uid: str, name: str, key: str) -> str:
+        """Returns the credential of a member of the class with this UID. `key` is what it joined with."""
+        return self._keyed(f"member\n{uid}\n{name}\n{key}")
+
+    def signature(self, scope: Scope, node_class: str, plan: str) -> str:
+        """Returns what shows that the operator wrote a plan for the members of a class, in this run."""
+        uid, run = scope
+        return self._keyed(f"work\n{uid}\n{run}\n{node_class}\n{plan}")
+
+    def _keyed(self, text: str) -> str:
+        return hmac.new(self.pem, text.encode(), hashlib.sha256).hexdigest()
 
     def credentials(self, scope: Scope) -> Mapping[str, bytes]:
         """Returns what the clients of a run need: their token and the pin of the key."""
-        return {COLLECTOR_TOKEN: self.token(scope).encode(), COLLECTOR_PIN: pin_of(self._private)}
+        return {COLLECTOR_TOKEN: self.token(scope).encode(), COLLECTOR_PIN: self.pin.encode()}
 
 
 @dataclass
@@ -116,6 +140,29 @@ class Inbox:
         """Returns what the clients of a run need to push, or nothing without a collector."""
         return {} if self.key is None else self.key.credentials(scope)
 
+    def sign(self, scope: Scope, job: Manifest) -> Manifest:
+        """Returns the Job of a client. If it stands in for a member, its plan is signed.
+
+        Raises:
+            ApiError: the collector has no key yet.
+        """
+        template = job["spec"]["template"]["spec"]
+        container = template["containers"][0]
+        arguments = container["args"]
+        if arguments[0] != STAND_IN:
+            return job
+        if self.key is None:
+            raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "ServiceUnavailable", "the collector has no key yet")
+        given = {name: next(one for one in arguments if one.startswith(name)) for name in (CLASS, PLAN)}
+        node_class, plan = (given[name].removeprefix(name) for name in (CLASS, PLAN))
+        signed = [*arguments, SIGNATURE + self.key.signature(scope, node_class, plan)]
+        template = {**template, "containers": [{**container, "args": signed}, *template["containers"][1:]]}
+        return {**job, "spec": {**job["spec"], "template": {**job["spec"]["template"], "spec": template}}}
+
+    def scope_of(self, pod: Name) -> Scope:
+        """Returns the run of a pod that may push."""
+        return self._pods[pod].scope
+
     def admit(self, pod: Name, token: str) -> None:
         """Returns if a pod may push with this token. Raises HTTPNotFound or HTTPUnauthorized."""
         if self.key is None or not self.expects(pod):
@@ -133,24 +180,30 @@ class Inbox:
         return {"wanted": known.wanted, "received": known.received, "recorded": known.recorded}
 
 
-async def run_collector(inbox: Inbox, kube: Kube, secret: Name, port: int) -> None:
-    """Serves the collector with the key of its Secret, without end."""
+async def run_collector(
+    inbox: Inbox,
+    kube: Kube,
+    secret: Name,
+    port: int,
+    more: Callable[[CollectorKey], Iterable[web.RouteDef]] = _no_routes,
+) -> None:
+    """Serves the collector with the key of its Secret, without end. `more` returns further routes."""
     while inbox.key is None:
         try:
             inbox.key = await CollectorKey.load(kube, *secret)
         except REQUEST_ERRORS as error:
             _logger.warning("cannot read the key of the collector; retrying", extra={"error": str(error)})
             await asyncio.sleep(_RETRY_SECONDS)
-    async with serve(port, collector(inbox), tls_context(inbox.key.certificate, inbox.key.pem)):
+    async with serve(port, collector(inbox, more(inbox.key)), tls_context(inbox.key.certificate, inbox.key.pem)):
         await asyncio.Event().wait()
 
 
-def collector(inbox: Inbox) -> web.Application:
-    """Returns the application that takes lines."""
+def collector(inbox: Inbox, more: Iterable[web.RouteDef] = ()) -> web.Application:
+    """Returns the application that takes lines, and has further routes."""
 
     async def take(request: web.Request) -> web.Response:
         pod = (request.match_info["namespace"], request.match_info["pod"])
-        inbox.admit(pod, request.headers.get("Authorization", "").removeprefix("Bearer "))
+        inbox.admit(pod, bearer(request))
         offset = request.query.get("offset", "")
         if not (offset.isdecimal() and offset.isascii() and len(offset) < len(str(2**31))):
             raise web.HTTPBadRequest(text="offset is not a number of bytes.\n")
@@ -158,5 +211,10 @@ def collector(inbox: Inbox) -> web.Application:
         return web.json_response(inbox.receive(pod, int(offset), piece))
 
     app = web.Application(client_max_size=_PIECE_BYTES)
-    app.add_routes([web.post("/v1/lines/{namespace}/{pod}", take)])
+    app.add_routes([web.post("/v1/lines/{namespace}/{pod}", take), *more])
     return app
+
+
+def bearer(request: web.Request) -> str:
+    """Returns the token of a request."""
+    return request.headers.get("Authorization", "").removeprefix("Bearer ")

@@ -75,6 +75,7 @@ class Executor:
     Its labels are copied to its results. A result or record that has changed since it was observed raises
     ConflictError. `records` has the records by name, and None for those that do not exist. It is kept current.
     `of_run` returns credentials that are the same in a run, by the UID of the benchmark and the number of the run.
+    `sign` returns the Job of a client with the signature of its plan, if it needs one.
     """
 
     def __init__(
@@ -88,6 +89,7 @@ class Executor:
         results: Mapping[str, BenchmarkResult],
         records: dict[str, BenchmarkRecord | None],
         of_run: Callable[[tuple[str, int]], Mapping[str, bytes]] = lambda _: MappingProxyType({}),
+        sign: Callable[[tuple[str, int], Manifest], Manifest] = lambda _, job: job,
     ) -> None:
         self._kube = kube
         self._objects = objects
@@ -98,6 +100,7 @@ class Executor:
         self._labels = labels
         self._lease_namespace = lease_namespace
         self._of_run = of_run
+        self._sign = sign
         self._records = records
         self._versions = {name: result.metadata.resource_version for name, result in results.items()}
 
@@ -116,8 +119,7 @@ class Executor:
                 for manifest in manifests:
                     await self._create(manifest)
             case CreateCredentials(credentials):
-                run = int(credentials.manifest["metadata"]["labels"][LABEL_RUN])
-                await self._create(fill(credentials, self._of_run((self._owner.uid, run))))
+                await self._create(fill(credentials, self._of_run(self._scope(credentials.manifest))))
             case DeleteServer(name):
                 await self._delete_server(name)
             case DeleteProviderObject(api_version, kind, name):
@@ -142,6 +144,7 @@ class Executor:
         kind, name = manifest["kind"], manifest["metadata"]["name"]
         resource = type_of(manifest["apiVersion"], kind)
         if resource == JOBS:
+            manifest = self._sign(self._scope(manifest), manifest)
             self._objects.expect_job((self._owner.namespace, name))
         try:
             self._objects.observe_write(resource, await self._kube.create(resource, self._owner.namespace, manifest))
@@ -149,6 +152,9 @@ class Executor:
             if kind not in _NEVER_LISTED and (kind, name) not in self._uids:
                 raise NameConflictError(kind, name) from None
             _logger.debug("object exists already", extra={"kind": kind, "object": name})
+
+    def _scope(self, manifest: Manifest) -> tuple[str, int]:
+        return self._owner.uid, int(manifest["metadata"]["labels"][LABEL_RUN])
 
     async def _delete(self, resource: ResourceType, kind: str, name: str) -> None:
         """Deletes an object, if the benchmark owns it."""

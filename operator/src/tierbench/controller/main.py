@@ -23,6 +23,7 @@ from tierbench.controller.handlers import handled, reflected, run_kopf
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
 from tierbench.controller.orphaned_leases import run_orphaned_leases
+from tierbench.controller.outside import routes
 from tierbench.controller.settings import Settings, SettingsError
 from tierbench.kube.authorization import may_get
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
@@ -102,7 +103,10 @@ async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) ->
             group.create_task(_endless(_after(lists.synced, run)))
         if secret := context.settings.collector_secret:
             name, port = (context.settings.release.partition("/")[0], secret), context.settings.collector_port
-            group.create_task(_endless(run_collector(context.inbox, kube, name, port)))
+            address = context.settings.images.collector
+            context.cluster.waits_for_collector = True
+            further = partial(routes, context.inbox, context.cluster, kube.now, lists.synced.is_set, address)
+            group.create_task(_endless(run_collector(context.inbox, kube, name, port, further)))
         await _wait_until_served(kube, informers)
         await run_kopf(context, informers, lists, elector.release)
         stop.set()

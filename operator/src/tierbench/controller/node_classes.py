@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION
-from tierbench.api.node_class import NODE_CLASSES, NodeClass, NodeClassStatus
+from tierbench.api.node_class import NODE_CLASSES, CollectorAddress, NodeClass, NodeClassStatus
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.domain.decision import PodLog
 from tierbench.domain.noticed import Noticed
+from tierbench.domain.outside import Member, resolve_members
 from tierbench.domain.placement import resolve
 from tierbench.domain.views import PARSE_ERRORS, NodeView, PodView, node_view
 from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent
@@ -19,6 +20,7 @@ from tierbench.metrics.operator import OperatorMetrics
 
 _PAUSE_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 5.0
+_LOOK_SECONDS: Final = 30.0
 _logger = logging.getLogger(__name__)
 
 
@@ -31,6 +33,11 @@ class ClusterView:
         self.changed = asyncio.Event()
         """Set when statuses of node classes may have to change."""
         self.noticed = Noticed()
+        self.members: dict[str, dict[str, Member]] = {}
+        """The members of external classes that have asked for work, by class and name."""
+        self.collector: CollectorAddress | None = None
+        self.waits_for_collector = False
+        """Whether the collector is about to have its key. Until then the statuses of external classes stay."""
         self._rejected: dict[str, NodeClassStatus] = {}
 
     def observe_node(self, raw: Mapping[str, Any], now: datetime, *, deleted: bool) -> bool:
@@ -55,7 +62,9 @@ class ClusterView:
         """Stores a node class, unless it is invalid. Returns whether its spec has changed."""
         name = raw["metadata"]["name"]
         before = self.classes.pop(name, None)
-        if not deleted:
+        if deleted:
+            self.members.pop(name, None)
+        else:
             try:
                 self.classes[name] = NodeClass.model_validate(raw)
             except PARSE_ERRORS as error:
@@ -85,7 +94,7 @@ class ClusterView:
         errors = []
         for item in list(self.classes.values()):
             try:
-                status = resolve(item, self.nodes.values(), kube.now(), self.noticed)
+                status = self._resolve(item, kube.now())
                 if status == item.status or self._rejected.get(item.metadata.name) == status:
                     continue
                 written = await kube.apply_status(NODE_CLASSES, None, _class_status(item, status))
@@ -101,6 +110,22 @@ class ClusterView:
                 errors.append(error)
         if errors:
             raise errors[0]
+
+    def _resolve(self, item: NodeClass, now: datetime) -> NodeClassStatus:
+        if not item.spec.external:
+            return resolve(item, self.nodes.values(), now, self.noticed)
+        if self.waits_for_collector:
+            return item.status
+        invited = {one.name for one in item.spec.invitations}
+        members = self.members.get(item.metadata.name, {})
+        for name in members.keys() - invited:
+            del members[name]
+        return resolve_members(item, members, self.collector, now)
+
+    @property
+    def has_external(self) -> bool:
+        """Whether a class has members, which may fall silent without an event."""
+        return any(item.spec.external for item in self.classes.values())
 
 
 def _class_status(item: NodeClass, status: NodeClassStatus) -> dict[str, Any]:
@@ -119,7 +144,8 @@ async def run_node_classes(
     """
     failed = False
     while True:
-        await wait_for_event(cluster.changed, _RETRY_SECONDS if failed else None)
+        at_most = _LOOK_SECONDS if cluster.has_external else None
+        await wait_for_event(cluster.changed, _RETRY_SECONDS if failed else at_most)
         cluster.changed.clear()
         with metrics.track("statuses of node classes"):
             failed = False

@@ -339,7 +339,8 @@ class BenchmarkReconciler:
         context = self._context
         caches, leases = context.objects, context.settings.lease_namespace
         kept = (labels, leases, results, self._records)
-        return Executor(context.kube, caches, self._resource, observed, *kept, context.inbox.credentials)
+        inbox = context.inbox
+        return Executor(context.kube, caches, self._resource, observed, *kept, inbox.credentials, inbox.sign)
 
     def _leave_queue(self) -> None:
         """Lets the benchmarks go ahead that wait behind this one."""

@@ -197,13 +197,15 @@ def start_client(
     problem = held_too_long(client.run)
     if problem is not None:
         return problem
+    external = client.run.observed.is_external(client.parts[0].node_class)
     targets = tuple(
-        Target(case, servers[case.server], client.workload.deadline_seconds(trials[case.number]))
+        Target(case, servers[case.server], client.workload.deadline_seconds(trials[case.number]), external)
         for case in client.cases
         if case.number in trials
     )
-    work = _START_SECONDS + sum(target.deadline_seconds for target in targets)
     away = client.run.spec.timeouts.node_not_ready_seconds
+    absent = 2 * away if external else 0  # before a member takes the work, and after it
+    work = _START_SECONDS + absent + sum(target.deadline_seconds for target in targets)
     seconds = min(work + away, seconds_left(client.run))
     instances = _instances(client, nodes, schedule, seconds, max(seconds - work, 0))
     if isinstance(instances, Problem):
@@ -216,6 +218,7 @@ def _instances(
     client: Client, nodes: Sequence[str], schedule: Sequence[ScheduledTrial], seconds: int, away: int
 ) -> tuple[ClientInstance, ...] | Problem:
     observed, number, first = client.run.observed, client.run.status.number, client.first
+    absent = client.run.spec.timeouts.node_not_ready_seconds
     attempt = client.attempts + (not client.is_partially_created)
     instances = []
     for part, node in zip(client.parts, nodes, strict=True):
@@ -224,7 +227,8 @@ def _instances(
             return class_deleted(part.node_class)
         name = observed.owner.job(number, first, client.pass_number, attempt, part.index)
         place = (name, number, first.number, attempt, part, node, node_class.spec)
-        instances.append(ClientInstance(*place, schedule, seconds, client.pass_number, len(client.parts), away))
+        work = (schedule, seconds, client.pass_number, len(client.parts), away)
+        instances.append(ClientInstance(*place, *work, absent, absent + client.workload.deadline_seconds(1)))
     return tuple(instances)
 
 

@@ -104,6 +104,10 @@ class Observed(ClusterState):
     isolated: bool = False
     collector: str = ""
 
+    def is_external(self, node_class: str) -> bool:
+        """Whether a class consists of machines outside the cluster."""
+        return (found := self.classes.get(node_class)) is not None and found.spec.external
+
 
 def is_unreachable(state: ClusterState, pod: PodView) -> bool:
     """Whether a terminating pod stays until its node is back. Its kubelet then removes the pod before anything else."""

@@ -274,10 +274,12 @@ def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
 
 
 def _attempts_used_up(running: RunningBlock, problem: Problem) -> bool:
-    """Whether no other client may start. After one whose log was too large, another one continues if that one has
-    measured anything. Each outage of a node allows another one."""
+    """Whether no other client may start. After one whose log was too large, or a member that was interrupted, another
+    one continues if that one has measured anything. Each outage of a node allows another one."""
     newest = max(aggregate.newest_attempt(one.record.trials, one.trials) for one in running.due)
-    if problem.reason == reasons.CLIENT_UNREADABLE and newest == running.client.attempts:
+    external = running.run.observed.is_external(running.client.parts[0].node_class)
+    may_repeat = problem.reason == reasons.CLIENT_UNREADABLE or (external and problem.reason == "Interrupted")
+    if may_repeat and newest == running.client.attempts:
         return False
     outages = min(len(running.client.outages(running.client.created)), _MAXIMUM_OUTAGES)
     return running.client.attempts >= _MAXIMUM_ATTEMPTS + outages + len(running.block.cases) - len(running.due)

@@ -17,6 +17,7 @@ from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
 from tierbench.domain.noticed import Noticed, class_conditions, warnings_of_classes
+from tierbench.domain.outside import assign_members, without_pairs
 from tierbench.domain.queueing import Wait, due_time
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions, verdicts_in_progress
@@ -73,7 +74,8 @@ def _run_started(run: Run) -> tuple[ConditionUpdate, ...]:
         *warnings_of_classes(run),
     ]
     if run.observed.workload.preflight():
-        updates.append(ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message))
+        running = ConditionUpdate(reasons.NETWORK_MEASURED, False, reasons.RUNNING, message)
+        updates.append(without_pairs(run) or running)
     return tuple(updates)
 
 
@@ -177,6 +179,8 @@ def _meets(requirement: SelectorRequirement, labels: Mapping[str, str]) -> bool:
 def members(node_class: NodeClass, nodes: Iterable[NodeView]) -> tuple[NodeView, ...]:
     """Returns the nodes of a class, by name."""
     selector = node_class.spec.node_selector
+    if selector is None:
+        return ()
     return tuple(sorted((node for node in nodes if matches(selector, node.labels)), key=lambda node: node.name))
 
 
@@ -233,6 +237,8 @@ def _assign(run: Run, name: str) -> NodeAssignment:
             "`kubectl get nodeclasses.tierbench.io`."
         )
         return NodeAssignment(node_class=name, reason=reasons.NODE_CLASS_NOT_FOUND, message=message)
+    if node_class.spec.external:
+        return assign_members(run, node_class)
     chosen = members(node_class, nodes)
     ready = tuple(node.name for node in chosen if usable(node))[:_MAXIMUM_LISTED]
     if len(ready) >= needed:

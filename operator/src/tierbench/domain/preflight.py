@@ -117,11 +117,13 @@ def _steps(run: Run) -> Iterator[_Step]:
 
 
 def _pairs(run: Run, case: Case) -> Iterator[_NodePair]:
-    """Yields the pairs of nodes of a case. An external server has no node to measure to."""
+    """Yields the pairs of nodes of a case. An external server or client has no node to measure to."""
     server, clients = run.server_node(case.server), run.client_nodes(case)
     if case.server.external or isinstance(server, Problem) or isinstance(clients, Problem):
         return
     for part, client in zip(run.observed.workload.parts(case), clients, strict=True):
+        if run.observed.is_external(part.node_class):
+            continue
         yield _NodePair(case.server, server, part.node_class, client)
 
 

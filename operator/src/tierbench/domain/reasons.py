@@ -43,7 +43,8 @@ DEFINITIONS_DIFFER: Final = "DefinitionsDiffer"
 
 # Conditions of node classes
 CLASS_READY: Final = "Ready"
-"""At least one node of the class is Ready and not cordoned. The message has their number."""
+"""At least one node of the class is Ready and not cordoned, or a member of an external class is there. The message has
+their number."""
 
 # Nodes: conditions Scheduled, Ready and ClockSkewed, failed cases, events
 NODES_READY: Final = "NodesReady"
@@ -68,6 +69,25 @@ CLOCKS_AGREE: Final = "ClocksAgree"
 """No clock of a node of the class is known to be off."""
 NODE_NOT_READY: Final = "NodeNotReady"
 """A node stopped being Ready during the run. `kubectl describe node` shows why. Then start another run."""
+
+# External classes: conditions Scheduled, Ready and NetworkMeasured, failed cases, events
+MEMBERS_READY: Final = "MembersReady"
+"""Members of the external class wait for work, or measure."""
+NO_COLLECTOR: Final = "NoCollector"
+"""The operator has no collector, by which members reach it. Set the chart values `collector.enabled` and
+`collector.address`."""
+NO_MEMBER: Final = "NoMember"
+"""No machine has joined the external class. Run `kubectl tierbench join CLASS`, and on the machine the command that it
+prints."""
+MEMBERS_SILENT: Final = "MembersSilent"
+"""No member of the external class has asked for work lately. Start `tierbench-client join` on one of them again."""
+NOT_FROM_OUTSIDE: Final = "NotFromOutside"
+"""Clients outside the cluster cannot measure what the benchmark asks for. The message names the field to change."""
+NO_MEMBER_CAME: Final = "NoMemberCame"
+"""No member of the external class took the work of a client within `timeouts.nodeNotReadySeconds`. Start
+`tierbench-client join` on one of them, then run `kubectl tierbench rerun NAME`."""
+WORK_REFUSED: Final = "WorkRefused"
+"""The operator did not take the plan that a stand-in offers. Use images and an operator of one release."""
 
 # Policy: condition Scheduled, failed cases, events
 REFUSED_BY_POLICY: Final = "RefusedByPolicy"

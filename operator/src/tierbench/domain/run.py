@@ -296,6 +296,7 @@ class Run:
             refined_levels=self._refined_levels,
             free_bytes=self.observed.quotas.free_bytes,
             most_file_bytes=self.observed.quotas.most_file_bytes,
+            external_clients=any(map(self.observed.is_external, self.spec.clients.node_class_names)),
         )
 
     @property

@@ -30,6 +30,7 @@ from tierbench.workloads.workload import (
     LABEL_WORK,
     ROLE_CLIENT,
     Role,
+    place_of,
 )
 
 PARSE_ERRORS: Final = (KeyError, ValueError, TypeError, AttributeError, RecursionError)
@@ -174,7 +175,9 @@ def _unready_since(ready: Raw | None) -> datetime | None:
 
 
 def node_facts(name: str, node_class: NodeClass | None, node: NodeView | None) -> NodeFacts:
-    """Returns what a result keeps of a node."""
+    """Returns what a result keeps of a node, or of the members of an external class."""
+    if node_class is not None and node_class.spec.external:
+        return _facts_of_members(name, node_class)
     if node is None:
         return NodeFacts(node_class=name)
     return NodeFacts(
@@ -189,6 +192,20 @@ def node_facts(name: str, node_class: NodeClass | None, node: NodeView | None) -
         memory_bytes=node.memory_bytes,
         access_network=(node_class.spec.access_network if node_class else None) or "",
         storage=(node_class.spec.storage if node_class else None) or "",
+    )
+
+
+def _facts_of_members(name: str, node_class: NodeClass) -> NodeFacts:
+    """Returns what is the same of all members. Which of them measures is known once it takes the work."""
+    architectures = {one.architecture for one in node_class.status.members}
+    systems = {one.os or "" for one in node_class.status.members}
+    return NodeFacts(
+        node_class=name,
+        node=place_of(name),
+        architecture=architectures.pop() if len(architectures) == 1 else "",
+        os_image=systems.pop() if len(systems) == 1 else "",
+        access_network=node_class.spec.access_network or "",
+        storage=node_class.spec.storage or "",
     )
 
 

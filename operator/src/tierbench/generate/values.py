@@ -314,16 +314,14 @@ class NetworkPolicies(Values):
 
 
 class Collector(Values):
-    """Where clients push their trials if their logs cannot be read."""
+    """Where clients push trials if their logs cannot be read, and members of external classes ask for work."""
 
-    enabled: bool = Field(
-        default=False,
-        description="Whether the operator has a collector. It may then read and write the Secret with its key.",
-    )
+    enabled: bool = Field(default=False, description="Whether the operator has a collector, and a Secret with its key.")
     address: Annotated[str, Field(max_length=260, pattern=r"^(\S+:[0-9]{1,5})?$")] = Field(
         default="", description="Host and port where clients reach it, as in 192.0.2.7:30443. Empty means its Service."
     )
     service_type: ServiceType = Field(default="ClusterIP", description="The type of its Service.")
+    node_port: int = Field(default=0, ge=0, le=65535, description="The port of its Service on nodes. 0 means any one.")
 
 
 class Metrics(Values):

@@ -242,6 +242,8 @@ class BenchmarkKind:
     """Formats of `kubectl tierbench advise` for other programs. Their arguments are the name of an advice, the levels
     that it chooses and asks for, and the results with these levels."""
     probe: Probe | None = None
+    not_from_outside: Callable[[Any], str] | None = None
+    """Returns what of a spec members of external classes cannot measure, and what to do. None: they measure nothing."""
     first: Mapping[str, Any] | None = None
     """The spec that `kubectl tierbench init` proposes, without node classes. One kind has it."""
 

@@ -279,7 +279,9 @@ class Kube:
         except NotFoundError:
             return
 
-    async def merge(self, kind: ResourceType, namespace: str, name: str, change: Mapping[str, Any]) -> dict[str, Any]:
+    async def merge(
+        self, kind: ResourceType, namespace: str | None, name: str, change: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Sends a merge patch. With a resourceVersion, raises ConflictError if the object has changed."""
         path, patch = kind.path(namespace, name), "application/merge-patch+json"
         return await self.request("PATCH", path, query={"fieldManager": FIELD_MANAGER}, body=change, content_type=patch)

@@ -30,6 +30,7 @@ from tierbench.workloads.pods import (
     host_and_port,
     measured_resources,
     network_of,
+    node_port,
     pin_to_node,
     pod_basics,
     pod_host,
@@ -38,6 +39,7 @@ from tierbench.workloads.pods import (
     service,
     sidecar_resources,
 )
+from tierbench.workloads.stand_in import stand_in_arguments, stand_in_place
 from tierbench.workloads.workload import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -62,6 +64,7 @@ from tierbench.workloads.workload import (
 )
 
 AGENT_PORT: Final = 8090
+_AGENT: Final = "agent"
 CLIENT_KEYS: Final = (AGENT_TOKEN, AGENT_PIN)
 """The keys of a server's Secret that clients need to talk to its agent."""
 
@@ -74,11 +77,14 @@ _TERMINATION_LOG: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
 
-def agent_url(access: Access, server: RunningServer) -> str:
+def agent_url(access: Access, server: RunningServer, *, external: bool = False) -> str:
     """Returns the URL of a server's agent. It has an IP address, because a name lookup would cost time while measuring.
 
-    Where clients need no Service to reach the server, they need none to reach its agent.
+    Where clients need no Service to reach the server, they need none to reach its agent. An `external` client is
+    outside the cluster.
     """
+    if access is Access.NODE_PORT and external:
+        return f"https://{host_and_port(server.host_ip, node_port(server.agent, _AGENT))}"
     by_service = access in (Access.CLUSTER_IP, Access.NODE_PORT)
     host = server.agent["spec"]["clusterIP"] if by_service else pod_host(access, server)
     return f"https://{host_and_port(host, AGENT_PORT)}"
@@ -182,7 +188,10 @@ def _agent_and_pod(
             "volumes": [*volumes, credentials],
         },
     }
-    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {"agent": AGENT_PORT}, "ClusterIP"), pod
+    # Clients outside the cluster reach the agent as they reach its server: it has a token, and a key that they know.
+    outside = instance.external_clients and access is Access.NODE_PORT
+    kind = (Access.NODE_PORT if outside else Access.CLUSTER_IP).value
+    return service(owner.metadata(f"{instance.name}-agent", labels), labels, {_AGENT: AGENT_PORT}, kind), pod
 
 
 def client_job(
@@ -219,11 +228,15 @@ def client_job(
         **({} if results is ResultsPath.AUTO else {LABEL_RESULTS: results.value}),
     }
     metadata = owner.metadata(instance.name, labels)
-    delivery = _delivery(owner, images, instance, targets)
+    delivery, external = _delivery(owner, images, instance, targets), instance.node_class.external
+    arguments = [*client_arguments(plan), *delivery.arguments]
+    if external:
+        arguments = stand_in_arguments(arguments, owner, images, instance)
+        resources = None
     container = {
         "name": CLIENT,
         **images.pulled(image),
-        "args": [*client_arguments(plan), *delivery.arguments],
+        "args": arguments,
         **({"env": list(delivery.environment)} if delivery.environment else {}),
         "resources": measured_resources(resources),
         "securityContext": RESTRICTED,
@@ -235,10 +248,10 @@ def client_job(
         for source in found
     ]
     volume = {"name": "credentials", "projected": {"sources": sources, "defaultMode": 0o440}}
-    network = network_of(access)
+    network = {} if external else network_of(access)
     pod = {
         **pod_basics(images),
-        **pin_to_node(instance.node, instance.node_class),
+        **(stand_in_place(instance, targets) if external else pin_to_node(instance.node, instance.node_class)),
         **network,
         "restartPolicy": "Never",
         "securityContext": {
@@ -315,10 +328,11 @@ def series_fields(instance: ClientInstance, warmup: int, link: Link | None = Non
 def target_fields(access: Access, target: Target) -> dict[str, Any]:
     """Returns the fields of every target: its case and its agent."""
     token, pin = (credential_file(target, key) for key in CLIENT_KEYS)
+    url = agent_url(access, target.server, external=target.external)
     return {
         "case": target.case.number,
         "deadline_seconds": target.deadline_seconds,
-        "agent": AgentAccess(url=agent_url(access, target.server), token_file=token, pin_file=pin),
+        "agent": AgentAccess(url=url, token_file=token, pin_file=pin),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from tierbench.api.benchmark import Access
-from tierbench.api.node_class import NodeClassSpec
+from tierbench.api.node_class import NodeClassSpec, NodeSelector
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import Resources, parse_quantity, parse_size
 from tierbench.workloads.plan import STANDALONE
@@ -120,7 +120,7 @@ class ConfigMapDirectory:
         return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
 
 
-_NOT_READY: Final = tuple(
+NOT_READY: Final = tuple(
     {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
     for state in ("not-ready", "unreachable")
 )
@@ -133,7 +133,7 @@ def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     name. The operator decides how long a node can be NotReady. Otherwise Kubernetes would evict the pod after five
     minutes.
     """
-    selector = node_class.node_selector
+    selector = node_class.node_selector or NodeSelector()
     expressions = [{"key": key, "operator": "In", "values": [value]} for key, value in selector.match_labels.items()]
     expressions += [expression.to_json() for expression in selector.match_expressions]
     term = {
@@ -142,7 +142,7 @@ def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
     }
     return {
         "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}},
-        "tolerations": [*(toleration.to_json() for toleration in node_class.tolerations), *_NOT_READY],
+        "tolerations": [*(toleration.to_json() for toleration in node_class.tolerations), *NOT_READY],
     }
 
 
@@ -168,8 +168,7 @@ def pod_basics(images: Images) -> dict[str, Any]:
 
 
 def pod_security(user: int | None) -> dict[str, Any]:
-    """Returns the security context with the user of all containers. Without `user`, the platform assigns user and
-    groups."""
+    """Returns the security context of all containers. Without `user`, the platform assigns user and groups."""
     named = {} if user is None else {"runAsUser": user, "runAsGroup": user, "fsGroup": user}
     return {
         "runAsNonRoot": True,
@@ -302,7 +301,7 @@ def address(access: Access, server: RunningServer, port_name: str, port: int) ->
             metadata = server.service["metadata"]
             host = f"{metadata['name']}.{metadata['namespace']}.svc"
         case Access.NODE_PORT:
-            host, port = server.host_ip, _node_port(server.service, port_name)
+            host, port = server.host_ip, node_port(server.service, port_name)
     return host_and_port(host, port)
 
 
@@ -311,7 +310,8 @@ def host_and_port(host: str, port: int) -> str:
     return f"{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def _node_port(raw: Mapping[str, Any], name: str) -> int:
+def node_port(raw: Mapping[str, Any], name: str) -> int:
+    """Returns the port of a Service on nodes."""
     return next(int(port["nodePort"]) for port in raw["spec"]["ports"] if port["name"] == name)
 
 

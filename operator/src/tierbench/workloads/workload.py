@@ -45,6 +45,13 @@ _UID_CHARACTERS: Final = 8
 _OF_TOOLS: Final = ("kubernetes.io", "k8s.io", "helm.sh", "argoproj.io", "fluxcd.io", GROUP)
 
 Manifest = dict[str, Any]
+_OUTSIDE: Final = f"external.{GROUP}"
+
+
+def place_of(external_class: str) -> str:
+    """Returns what the members of an external class have in place of the name of a node. The Lease of this name keeps
+    benchmarks from measuring on them at the same time."""
+    return f"{external_class}.{_OUTSIDE}"
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,8 @@ class ServerInstance:
     `name` is the name of its pod and its Service, `attached` that of objects that only they use. `slot` is the number
     of its placement. `measured_nodes` are all nodes that the run measures on. `api_version` is that of another operator
     that deploys the server. `refined_levels` replace the levels of the spec that the server is prepared for.
-    `free_bytes` of the node's disk stay free, and its files have at most `most_file_bytes`.
+    `free_bytes` of the node's disk stay free, and its files have at most `most_file_bytes`. `external_clients` says
+    whether any client is outside the cluster.
     """
 
     name: str
@@ -197,6 +205,7 @@ class ServerInstance:
     refined_levels: tuple[str, ...] = ()
     free_bytes: int | None = None
     most_file_bytes: int = 0
+    external_clients: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,7 +248,8 @@ class ClientInstance:
     """One of the `parts` of a client on its node, and its trials in order.
 
     `block` is the number of the first case of its block. `away_seconds` of its deadline are for times in which a node
-    is away.
+    is away. A member outside the cluster takes the work within `absent_seconds`, and is silent for at most
+    `silent_seconds`.
     """
 
     name: str
@@ -254,15 +264,19 @@ class ClientInstance:
     pass_number: int = 1
     parts: int = 1
     away_seconds: int = 0
+    absent_seconds: int = 0
+    silent_seconds: int = 0
 
 
 @dataclass(frozen=True)
 class Target:
-    """A case that a client measures, its server, and the time limit for all of its trials."""
+    """A case that a client measures, its server, and the time limit for all of its trials. An `external` client is
+    outside the cluster."""
 
     case: Case
     server: RunningServer
     deadline_seconds: int
+    external: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.kinds.broker import measures, metrics, reasons, report, sinetstream, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
-from tierbench.kinds.broker.workload import BrokerWorkload
+from tierbench.kinds.broker.workload import BrokerWorkload, not_from_outside
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report, ReportSection
 
 KIND: Final = BenchmarkKind(
@@ -71,6 +71,7 @@ KIND: Final = BenchmarkKind(
         "paho": Image("The client of brokers with clients.engine: Paho."),
         "sinetstream": Image("The client of brokers with clients.engine: SINETStream."),
     },
+    not_from_outside=not_from_outside,
     exports={"perftool": report.perftool_json, "perftool-tsv": report.perftool_tsv},
     configurations={"sinetstream": sinetstream.configuration},
     permissions=strimzi_lifecycle.PERMISSIONS,

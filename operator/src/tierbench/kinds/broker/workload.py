@@ -199,6 +199,20 @@ def provider_name(broker: Broker) -> str:
     return STANDALONE if broker.kafka is None else broker.kafka.provider
 
 
+def not_from_outside(spec: BrokerSpec) -> str:
+    """Returns what members of external classes cannot measure, or nothing."""
+    clients = spec.clients
+    if clients.pods > 1 or clients.subscribers.node_class_name is not None:
+        return "One member measures at a time: set spec.clients.pods to 1, and leave subscribers with publishers."
+    if clients.engine is not EngineType.NATIVE:
+        return "Its members have one engine: set spec.clients.engine to Native."
+    if spec.payload.messages:
+        return "Its members get no ConfigMap: name spec.payload.sizes instead of messages."
+    if any(provider_name(broker) != STANDALONE for broker in spec.brokers):
+        return "Its members measure brokers that tierbench itself deploys: leave out external ones and Strimzi."
+    return ""
+
+
 def parts(spec: BrokerSpec, case: Case) -> tuple[ClientPart, ...]:
     """Returns the publishers' pods, and as many pods of subscribers if those run elsewhere."""
     clients = spec.clients

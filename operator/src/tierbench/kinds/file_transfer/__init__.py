@@ -44,6 +44,7 @@ KIND: Final = BenchmarkKind(
             alternatives=True,
         ),
     },
+    not_from_outside=lambda _: "",
     first={
         "fileSizes": ["1Mi", "64Mi"],
         "storage": {"emptyDir": {}},

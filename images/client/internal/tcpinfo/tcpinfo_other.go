@@ -1,0 +1,8 @@
+//go:build !linux
+
+package tcpinfo
+
+import "net"
+
+// Acknowledged returns 0: only Linux is asked.
+func Acknowledged(*net.TCPConn) int64 { return 0 }
