@@ -165,7 +165,7 @@ test-vm: setup ## A node in a virtual machine (a quarter of an hour where proces
 test-arm: setup ## Images of other architectures, and benchmarks on an arm64 node (an hour where processors are emulated)
 	tools/setup vm
 	python3 -m images.build
-	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause
+	python3 -m images.build --arch arm64 client mosquitto network nginx paho pause transfer
 	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/images tests/vm/test_arm.py
 
 test-strimzi: setup ## Kafka by Strimzi alone; CLUSTER=current: by the Strimzi that watches there

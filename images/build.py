@@ -43,12 +43,13 @@ _SOURCES = {
     "paho": (*_BASE, *_CLIENT, "images/engine"),
     "pause": _COMPILED,
     "sinetstream": (*_BASE, *_CLIENT, "images/engine"),
+    "transfer": (*_BASE, *_CLIENT),
 }
 _SEALING = "sealing memfd copy"
 _ATTEMPTS = 3
 _KEPT = 4  # archives of one image and architecture in the cache
 # Other images are built for all architectures. Of the operator's dependencies, pip has no compiled ones for armv7.
-_ONLY = {"armv7": ("client", "mosquitto", "network", "nginx", "pause")}
+_ONLY = {"armv7": ("client", "mosquitto", "network", "nginx", "pause", "transfer")}
 
 
 def main() -> int:

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 TARGETS = {
     r"images/(client|engine|paho|sinetstream)/.*(?<!_test\.go)$": ("test-faults", "test-kinds", "test-soak", "bench"),
-    r"images/(kafka|mosquitto|nginx|network|pause)/": ("test-kinds", "test-faults"),
+    r"images/(kafka|mosquitto|nginx|network|pause|transfer)/": ("test-kinds", "test-faults"),
     r"images/[a-z]+\.py|images/compile": ("test-arm", "test-kinds"),
     r"operator/src/tierbench/(controller|domain|kube)/": ("test-faults", "test-kinds", "test-edge", "scale"),
     r"operator/src/tierbench/(advice|results)/": ("test-properties", "calibrate"),

@@ -18,7 +18,9 @@ from tierbench.workloads.workload import ClientInstance, Images, Manifest, Owner
 
 _IMAGES = Images(
     client=reference("client"),
-    programs={name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "sinetstream", "network")},
+    programs={
+        name: reference(name) for name in ("nginx", "mosquitto", "kafka", "paho", "sinetstream", "network", "transfer")
+    },
     user=ChartValues().workloads.run_as_user,
 )
 _SECONDS = 60

@@ -88,6 +88,39 @@ def test_uploads_read_no_file_that_could_be_cached(server: ApiServer, name: str)
         create(server, FILES, changed(body, "spec.cacheState", ["Unchanged", "Cold"]))
 
 
+ENGINES = "spec.clients.engines"
+
+
+def test_wget_and_curl_drop_what_they_receive(server: ApiServer, name: str) -> None:
+    body = changed(smallest(FILES, name), "spec.verifyDigest", True)
+    create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
+    for engines in (["Wget"], ["Native", "Curl"]):
+        with pytest.raises(RefusedError, match=r"write verifyDigest: false, or clients\.engines: \[Native\]"):
+            create(server, FILES, changed(body, ENGINES, engines))
+
+
+@pytest.mark.parametrize(
+    ("engine", "retry", "good"),
+    [
+        ("Wget", {"waitMilliseconds": 500, "maxWaitMilliseconds": 5000}, {"waitMilliseconds": 500}),
+        ("Wget", {"maxWaitMilliseconds": 1500}, {"maxWaitMilliseconds": 10000, "readTimeoutMilliseconds": 700}),
+        ("Curl", {"readTimeoutMilliseconds": 1500}, {"readTimeoutMilliseconds": 2000}),
+        ("Curl", {"waitMilliseconds": 0}, {"waitMilliseconds": 3000}),
+        ("Curl", {"waitMilliseconds": 1500}, {}),
+        ("Curl", {"maxWaitMilliseconds": 10000}, {"attempts": 1}),
+    ],
+)
+def test_wget_and_curl_wait_for_seconds(
+    server: ApiServer, name: str, engine: str, retry: dict[str, int], good: dict[str, int]
+) -> None:
+    body = changed(smallest(FILES, name), "spec.retry", retry)
+    create(server, FILES, changed(body, "metadata.name", f"{name}-native"))
+    message = {"Wget": "Wget's pauses grow by one second each", "Curl": "Curl counts in seconds"}[engine]
+    with pytest.raises(RefusedError, match=message):
+        create(server, FILES, changed(body, ENGINES, ["Native", engine]))
+    create(server, FILES, changed(changed(body, ENGINES, ["Native", engine]), "spec.retry", good))
+
+
 @pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
 def test_sinetstream_has_no_transactions_and_batches(
     server: ApiServer, name: str, broker: list[dict[str, Any]]

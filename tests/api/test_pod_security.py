@@ -24,6 +24,7 @@ ADMITTED: dict[str, Benchmark] = {
     "paho": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "Paho"}),
     "sinetstream": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "SINETStream"}),
     "network": network_benchmark(),
+    "wget": benchmark(directions=["Upload"], clients={"nodeClassNames": ["user"], "engines": ["Wget"]}),
 }
 REFUSED: dict[str, tuple[Benchmark, str]] = {
     "host-path": (benchmark(storage={"hostPath": {"path": "/var/lib/tierbench"}}), "hostPath"),

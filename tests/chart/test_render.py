@@ -380,6 +380,7 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
         "TIERBENCH_KAFKA_IMAGE": reference("kafka"),
         "TIERBENCH_PAHO_IMAGE": reference("paho"),
         "TIERBENCH_SINETSTREAM_IMAGE": reference("sinetstream"),
+        "TIERBENCH_TRANSFER_IMAGE": reference("transfer"),
         "TIERBENCH_NETWORK_IMAGE": reference("network"),
         "TIERBENCH_IMAGE_PULL_POLICIES": "{}",
         "TIERBENCH_IMAGE_PULL_SECRETS": "",

@@ -41,28 +41,35 @@ def test_cold_and_warm_files_are_read_from_disk_and_cache(kubectl: Kubectl) -> N
 
 
 BOTH = {"directions": ["Download", "Upload"], "concurrency": [2]}
+ENGINES = {"Native": "tierbench-client", "Wget": "wget", "Curl": "curl"}
+TOOLS = {"clients": {"nodeClassNames": ["user"], "engines": list(ENGINES)}, "verifyDigest": False}
 
 
 @pytest.mark.parametrize(
     ("access", "more"),
     [
-        pytest.param("PodIP", {**BOTH, "storage": HOST_PATH}, marks=pytest.mark.release, id="PodIP"),
-        pytest.param("ClusterIP", BOTH, marks=pytest.mark.release, id="ClusterIP"),
+        pytest.param(
+            "PodIP", {**BOTH, "storage": HOST_PATH}, marks=[pytest.mark.release, pytest.mark.privileged], id="PodIP"
+        ),
+        pytest.param("ClusterIP", {**BOTH, **TOOLS}, marks=pytest.mark.release, id="ClusterIP"),
         pytest.param("NodePort", {}, id="NodePort"),
         pytest.param("HostNetwork", {}, marks=pytest.mark.privileged, id="HostNetwork"),
     ],
 )
 def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str, more: dict[str, Any]) -> None:
-    kubectl.apply(file_transfer(access=access, tls=["None", "TLSv1.3"], verifyDigest=True, repetitions=1, **more))
+    asked = {"access": access, "tls": ["None", "TLSv1.3"], "verifyDigest": True, "repetitions": 1, **more}
+    kubectl.apply(file_transfer(**asked))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 1)
     for result in running.results:
-        transfer = result["status"]["trials"][0]["transfer"]
-        assert transfer["digestVerified"] is True
-        assert transfer.get("direction", "Download") == result["spec"]["levels"].get("direction", "Download")
+        transfer, levels = result["status"]["trials"][0]["transfer"], result["spec"]["levels"]
+        engine = levels.get("engine", "Native")
+        assert transfer.get("digestVerified", False) == asked["verifyDigest"]
+        assert transfer.get("direction", "Download") == levels.get("direction", "Download")
+        assert result["status"]["engine"]["name"] == ENGINES[engine]
         assert transfer["bytes"] == transfer["downloads"] * 2**20
-        assert (transfer.get("tlsNanoseconds", 0) > 0) == (result["spec"]["levels"]["tls"] != "None")
+        assert ("tlsNanoseconds" in transfer) == (levels["tls"] != "None" and engine != "Wget")
     assert_nothing_left(running)
 
 

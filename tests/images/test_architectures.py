@@ -26,8 +26,9 @@ _PROGRAMS = {  # of each image: one, and what it says
     "operator": (_IMPORT, "tierbench.controller.main"),
     "paho": (("tierbench-client", "--help"), "measure"),
     "sinetstream": (("tierbench-client", "--help"), "measure"),
+    "transfer": (("wget", "--version"), "GNU Wget"),
 }
-_IMAGES = {"arm64": tuple(_PROGRAMS), "armv7": ("client", "mosquitto", "network", "nginx")}
+_IMAGES = {"arm64": tuple(_PROGRAMS), "armv7": ("client", "mosquitto", "network", "nginx", "transfer")}
 _CASES = [(arch, image) for arch, images in _IMAGES.items() if KNOWN[arch] != host() for image in images]
 
 

@@ -55,7 +55,7 @@ imagePullPolicy: {{ . }}
 
 {{- /* What runs for benchmarks: each has an image. */ -}}
 {{- define "tierbench.workloads" -}}
-client nginx mosquitto kafka paho sinetstream network
+client nginx transfer mosquitto kafka paho sinetstream network
 {{- end }}
 
 {{- /* The pull policies of images of workloads, by the names of the images, as JSON. */ -}}

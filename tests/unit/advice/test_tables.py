@@ -101,6 +101,7 @@ def test_result_has_levels_and_parameters() -> None:
         **LEVELS,
         **RATE,
         "direction": "Download",
+        "engine": "Native",
     }
 
 

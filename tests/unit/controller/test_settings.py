@@ -15,6 +15,7 @@ ENVIRONMENT = {
     "TIERBENCH_KAFKA_IMAGE": "kafka:1",
     "TIERBENCH_PAHO_IMAGE": "paho:1",
     "TIERBENCH_SINETSTREAM_IMAGE": "sinetstream:1",
+    "TIERBENCH_TRANSFER_IMAGE": "transfer:1",
     "TIERBENCH_NETWORK_IMAGE": "network:1",
     "TIERBENCH_WATCH_NAMESPACES": "a, b",
 }

@@ -19,7 +19,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 OWNER = Owner("FileTransferBenchmark", "default", "demo", "uid-1")
 IMAGES = Images(
     client="client:1",
-    programs={name: f"{name}:1" for name in ("nginx", "mosquitto", "kafka", "paho", "sinetstream", "network")},
+    programs={
+        name: f"{name}:1" for name in ("nginx", "transfer", "mosquitto", "kafka", "paho", "sinetstream", "network")
+    },
     user=10_000,
     alternatives={"nginx": {"1.19.6": "nginx:1.19.6"}, "mosquitto": {"1.6.9": "mosquitto:1.6.9"}},
 )

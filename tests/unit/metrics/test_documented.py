@@ -37,7 +37,16 @@ BROKER: dict[str, Any] = {
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]
 EVERYTHING: dict[str, list[Benchmark]] = {
     "FileTransferBenchmark": [
-        benchmark(fileSizes=["1Mi"], directions=["Upload"], tls=TLS, servers=WITH_IMAGES, links=LINKS),
+        benchmark(
+            fileSizes=["1Mi"],
+            directions=["Upload"],
+            concurrency=[1],
+            cacheState=["Unchanged"],
+            tls=TLS,
+            clients={"nodeClassNames": ["user"], "engines": ["Wget"]},
+            servers=WITH_IMAGES,
+            links=LINKS,
+        ),
     ],
     "BrokerBenchmark": [
         broker_benchmark(**BROKER, payload={"sizes": ["1Ki"], "contents": ["Random"]}),

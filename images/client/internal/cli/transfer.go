@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
+	"strings"
 
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/plan"
@@ -29,7 +31,24 @@ func plannedTransfer(given *plan.TransferPlan) (*measurement, error) {
 		return nil, err
 	}
 	// A transfer is one stream of work. More threads would search for work, and take time from it.
-	return &measurement{series: series, text: transfer.NewTextReport(os.Stdout), processors: given.Concurrency}, nil
+	made := &measurement{series: series, text: transfer.NewTextReport(os.Stdout), processors: given.Concurrency}
+	if given.Engine != "" {
+		made.engine = &transfer.Program{Name: given.Engine}
+	}
+	return made, nil
+}
+
+// transferProgram returns the program that makes the transfers with a target; nil: this one.
+func transferProgram(given *plan.TransferPlan, target *plan.TransferTarget) (*transfer.Program, error) {
+	switch {
+	case given.Engine == "":
+		return nil, nil
+	case !slices.Contains(transfer.Programs, given.Engine):
+		return nil, fmt.Errorf("engine is %q: write %s, or nothing for the client itself", given.Engine, strings.Join(transfer.Programs, " or "))
+	case given.VerifyDigest:
+		return nil, fmt.Errorf("engine %s drops the content: write verifyDigest: false", given.Engine)
+	}
+	return &transfer.Program{Name: given.Engine, TLS: given.TLS, ServerName: given.ServerName, CAFile: target.CAFile}, nil
 }
 
 func transferTarget(given *plan.TransferPlan, target *plan.TransferTarget) (*transfer.Target, error) {
@@ -52,11 +71,15 @@ func transferTarget(given *plan.TransferPlan, target *plan.TransferTarget) (*tra
 	if err != nil {
 		return nil, err
 	}
+	program, err := transferProgram(given, target)
+	if err != nil {
+		return nil, err
+	}
 	return &transfer.Target{Options: &transfer.Options{
 		URL: address, Upload: given.Direction == contract.Upload, Size: given.SizeBytes, Concurrency: given.Concurrency,
 		ReadTimeout: milliseconds(given.ReadTimeoutMilliseconds), Attempts: given.Attempts,
 		Wait: milliseconds(given.WaitMilliseconds), WaitMaximum: milliseconds(given.MaxWaitMilliseconds),
 		Limit: seconds(given.TrialSeconds), VerifyDigest: given.VerifyDigest, Copy: given.CopyContent,
-		TLS: config, CacheState: given.CacheState, Agent: agent,
+		TLS: config, Program: program, CacheState: given.CacheState, Agent: agent,
 	}}, nil
 }

@@ -142,6 +142,7 @@ type TransferPlan struct {
 	Kind                    string           `json:"kind"`
 	Direction               string           `json:"direction"`
 	Targets                 []TransferTarget `json:"targets"`
+	Engine                  string           `json:"engine"`
 	SizeBytes               int64            `json:"sizeBytes"`
 	Concurrency             int              `json:"concurrency"`
 	CacheState              string           `json:"cacheState"`

@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -84,8 +83,7 @@ func (f *file) connect(ctx context.Context) (net.Conn, phases, error) {
 func (f *file) shakeHands(ctx context.Context, conn net.Conn, took *phases) (net.Conn, error) {
 	limit, cancel := context.WithTimeout(ctx, f.options.ReadTimeout)
 	defer cancel()
-	config := f.options.TLS.Clone()
-	config.ServerName = cmp.Or(config.ServerName, f.options.URL.Hostname())
+	config := f.options.handshake()
 	config.DynamicRecordSizingDisabled = f.options.Upload // small records cost the sender
 	started := time.Now()
 	secured := tls.Client(newGathered(conn), config)

@@ -2,6 +2,7 @@
 package transfer
 
 import (
+	"cmp"
 	"crypto/tls"
 	"net/url"
 	"strconv"
@@ -25,6 +26,7 @@ type Options struct {
 	VerifyDigest bool
 	Copy         bool               // copy all content out of the kernel, although it is not used
 	TLS          *tls.Config        // nil for plain HTTP
+	Program      *Program           // makes the transfers; nil: this program
 	CacheState   string             // asked of the agent
 	Agent        *agentclient.Agent // nil without
 }
@@ -53,4 +55,13 @@ func (o *Options) direction() string {
 }
 
 // copies reports whether the content is copied from the kernel: to decrypt it, to compare it, or on request.
-func (o *Options) copies() bool { return o.Copy || o.VerifyDigest || o.TLS != nil }
+func (o *Options) copies() bool {
+	return o.Copy || o.VerifyDigest || o.TLS != nil || o.Program != nil
+}
+
+// handshake returns the configuration of TLS, with the name that the server's certificate must have.
+func (o *Options) handshake() *tls.Config {
+	config := o.TLS.Clone()
+	config.ServerName = cmp.Or(config.ServerName, o.URL.Hostname())
+	return config
+}

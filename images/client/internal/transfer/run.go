@@ -24,10 +24,13 @@ type Target struct {
 	digest  string
 }
 
-// Prepare requests the digest of the content, or computes it before uploads, if it is to be compared.
+// Prepare requests the digest of the content, or computes it before uploads, if it is to be compared. A program for the transfers
+// is prepared.
 func (t *Target) Prepare(ctx context.Context) error {
 	var err error
 	switch {
+	case t.Options.Program != nil:
+		err = t.Options.Program.prepare(ctx, t.Options)
 	case !t.Options.VerifyDigest:
 	case t.Options.Upload:
 		t.digest = contentDigest(t.Options.Size)
@@ -35,6 +38,13 @@ func (t *Target) Prepare(ctx context.Context) error {
 		t.digest, err = expectedDigest(ctx, t.Options)
 	}
 	return err
+}
+
+// Close frees what a program needed.
+func (t *Target) Close(context.Context) {
+	if t.Options.Program != nil {
+		t.Options.Program.Close()
+	}
 }
 
 // Trial runs one trial.

@@ -25,7 +25,9 @@ type outcome struct {
 	longest  time.Duration
 	duration time.Duration
 	cipher   string
-	err      error // nil, a *contract.Failure, or context.Canceled
+	// unexplained is the number of retries for which a program gave no cause.
+	unexplained int64
+	err         error // nil, a *contract.Failure, or context.Canceled
 }
 
 // transfer runs one transfer until all bytes have arrived, no attempts are left, or an error is fatal.
@@ -81,7 +83,7 @@ func verdict(err error, number int, options *Options) error {
 func measure(ctx context.Context, options *Options, server target, digest string) (contract.Trial, []outcome, error) {
 	outcomes := make([]outcome, options.Concurrency)
 	meter := computer.Own().Watch()
-	before := rusage.CPU()
+	before := rusage.CPU() + rusage.ProgramsCPU()
 	started := time.Now()
 	limited, cancel := options.limited(ctx)
 	defer cancel()
@@ -90,11 +92,15 @@ func measure(ctx context.Context, options *Options, server target, digest string
 		group.Add(1)
 		go func() {
 			defer group.Done()
+			if options.Program != nil {
+				outcomes[index] = options.Program.transfer(limited, options, server, index)
+				return
+			}
 			outcomes[index] = transfer(limited, options, server, digest, index)
 		}()
 	}
 	group.Wait()
-	elapsed, cpu := time.Since(started), rusage.CPU()-before
+	elapsed, cpu := time.Since(started), rusage.CPU()+rusage.ProgramsCPU()-before
 	if ctx.Err() != nil {
 		return contract.Trial{}, nil, context.Canceled
 	}
@@ -136,6 +142,7 @@ func summarize(options *Options, outcomes []outcome) *contract.Transfer {
 		connect, handshake, firstByte = connect+one.phases.connect, handshake+one.phases.tls, firstByte+one.phases.firstByte
 		longest = max(longest, one.longest)
 		summary.Cipher = cmp.Or(summary.Cipher, one.cipher)
+		summary.Retries += one.unexplained
 		for cause, number := range one.retries {
 			summary.Retries += number
 			summary.RetryCauses[cause] += number

@@ -111,6 +111,7 @@ class TransferPlan(PlanFields):
     targets: tuple[TransferTarget, ...] = Field(
         min_length=1, max_length=MAXIMUM_TARGETS, description="The file on each server."
     )
+    engine: Word = Field(description="The program that transfers files: wget or curl. Empty: the client itself.")
     size_bytes: int = Field(ge=1, le=2**50, description="Size of the file.")
     concurrency: Positive = Field(default=1, description="Transfers at the same time.")
     cache_state: CacheState = Field(default=CacheState.UNCHANGED, description="Page cache before each trial.")

@@ -4,7 +4,7 @@ from typing import Final
 
 from tierbench.kinds.file_transfer import measures, metrics, reasons, report
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
-from tierbench.kinds.file_transfer.workload import FileTransfer
+from tierbench.kinds.file_transfer.workload import FileTransfer, not_from_outside
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report
 
 KIND: Final = BenchmarkKind(
@@ -36,15 +36,17 @@ KIND: Final = BenchmarkKind(
         "fileSize": FactorTraits(first=True, amount=True, refinable=True),
         "concurrency": FactorTraits(usual="1", words="x{}", load=True),
         "cacheState": FactorTraits(usual="Unchanged"),
+        "engine": FactorTraits(usual="Native"),
     },
-    implied={"direction": "Download"},
+    implied={"direction": "Download", "engine": "Native"},
     images={
         "nginx": Image(
             'The file server. You can use an official image: {repository: docker.io/library/nginx, tag: "1.29"}.',
             alternatives=True,
         ),
+        "transfer": Image("wget and curl, the clients of file transfers with clients.engines."),
     },
-    not_from_outside=lambda _: "",
+    not_from_outside=not_from_outside,
     first={
         "fileSizes": ["1Mi", "64Mi"],
         "storage": {"emptyDir": {}},

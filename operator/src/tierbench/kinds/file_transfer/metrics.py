@@ -5,7 +5,7 @@ from typing import Final
 from tierbench.api.result import BenchmarkResult
 from tierbench.metrics.results import Samples, gauges, histogram
 
-FACTORS: Final = ("direction", "fileSize", "concurrency", "cacheState", "tls", "image", "link")
+FACTORS: Final = ("direction", "fileSize", "concurrency", "cacheState", "tls", "engine", "image", "link")
 PARAMETERS: Final = (
     "access",
     "links",

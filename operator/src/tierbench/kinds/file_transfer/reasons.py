@@ -15,6 +15,7 @@ REASONS: Final = Reasons(
         "error.",
         "CertificateRefused": "The client does not trust the server's certificate. Check that no one replaced the "
         "Secret of the benchmark.",
+        "EngineFailed": "wget or curl ended with an error that it does not retry. The message has its last line.",
         "FileNotFound": "The file is not in the server's folder. Check that nothing deletes files from `storage`.",
         "ForeignFile": "A file that tierbench did not create is in its folder. Delete it, or choose another "
         "`storage.hostPath.path`.",
@@ -24,6 +25,7 @@ REASONS: Final = Reasons(
         "NoDigest": "The server offers no SHA-256 of the file. Read the log of the preparation.",
         "NotFound": "The server does not have the file. Read the log of the preparation.",
         "NotStored": "The client could not look at the file that it has uploaded. Read the server's log.",
+        "ProgramMissing": "The image of the client lacks wget or curl. Use images of one release.",
         "RequestRefused": "The server refuses the request. The message has the HTTP status.",
         "TLSFailed": "The TLS handshake with the server failed. The message has the error: read the server's log.",
         "UserNotNamed": "`storage.hostPath` needs a user id, and `workloads.runAsUser` is null. Choose another "

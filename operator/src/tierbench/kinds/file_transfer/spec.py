@@ -1,6 +1,7 @@
 """The spec of a FileTransferBenchmark: how fast node classes serve and receive files."""
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Annotated, ClassVar, Final
 
 from pydantic import AfterValidator, Field
@@ -10,6 +11,7 @@ from tierbench.api.benchmark import (
     BENCHMARK_COLUMNS,
     Access,
     Benchmark,
+    Clients,
     PolicySubject,
     PolicySubjectCel,
     Servers,
@@ -29,6 +31,25 @@ class FileServers(Servers):
     """The servers of nginx, and its images."""
 
     images: ImageNames = ()
+
+
+class EngineType(StrEnum):
+    """The program that transfers files."""
+
+    NATIVE = "Native"
+    WGET = "Wget"
+    CURL = "Curl"
+
+
+class FileClients(Clients):
+    """The clients of nginx."""
+
+    engines: tuple[EngineType, ...] = factor(
+        (EngineType.NATIVE,),
+        "The program that transfers files (a factor): Native (the client itself), Wget (GNU Wget) or Curl. It "
+        "runs once per transfer, with its own retries.",
+        most=3,
+    )
 
 
 class Retry(Model):
@@ -102,8 +123,27 @@ _CACHES_ARE_READ: Final = Rule(
     "cacheState is that of a file that the server reads, and uploads write files: write cacheState: [Unchanged], or "
     "remove Upload from directions",
 )
+_WGET = "self.clients.engines.exists(e, e == 'Wget')"
+_CURL = "self.clients.engines.exists(e, e == 'Curl')"
+_LINEAR = "has(self.retry.maxWaitMilliseconds)"
+_CONTENT_IS_DROPPED: Final = Rule(
+    "!self.verifyDigest || self.clients.engines.all(e, e == 'Native')",
+    "Wget and Curl drop the content that they receive: write verifyDigest: false, or clients.engines: [Native]",
+)
+_WGET_WAITS_FOR_SECONDS: Final = Rule(
+    f"!{_WGET} || !{_LINEAR} || (self.retry.waitMilliseconds == 1000 && self.retry.maxWaitMilliseconds % 1000 == 0)",
+    "Wget's pauses grow by one second each: write waitMilliseconds: 1000 and a multiple of 1000 in "
+    "maxWaitMilliseconds, or remove maxWaitMilliseconds",
+)
+_CURL_WAITS_FOR_SECONDS: Final = Rule(
+    f"!{_CURL} || (self.retry.readTimeoutMilliseconds % 1000 == 0 && self.retry.waitMilliseconds > 0"
+    f" && self.retry.waitMilliseconds % 1000 == 0 && !{_LINEAR})",
+    "Curl counts in seconds, and all its pauses are the same: write multiples of 1000 in readTimeoutMilliseconds and "
+    "waitMilliseconds, and remove maxWaitMilliseconds",
+)
 _CASES = (
-    "size(self.directions) * size(self.fileSizes) * size(self.concurrency) * size(self.cacheState) * size(self.tls)"
+    "size(self.clients.engines) * size(self.directions) * size(self.fileSizes) * size(self.concurrency)"
+    " * size(self.cacheState) * size(self.tls)"
     " * size(self.servers.nodeClassNames) * self.servers.nodesPerClass * size(self.clients.nodeClassNames)"
     f" * {levels('self.servers.images')} * {LINK_CASES}"
 )
@@ -115,6 +155,7 @@ class FileTransferSpec(ServiceSpec):
     class."""
 
     servers: FileServers = Field(description="The servers of nginx, and its images.")
+    clients: FileClients = Field(description="The clients of nginx, and their programs.")
     file_sizes: Annotated[tuple[Size, ...], AfterValidator(distinct)] = factor(
         ..., "Sizes of the files (a factor).", most=MOST_SIZES
     )
@@ -146,6 +187,11 @@ class FileTransferSpec(ServiceSpec):
         description="Whether the client compares the SHA-256 of the received content, which costs client CPU. Of an "
         "upload, it reads back what the server has stored, after the time of the trial. It always compares the length.",
     )
+
+    @property
+    def other_engines(self) -> bool:
+        """Whether clients run other programs than their own."""
+        return self.clients.engines != (EngineType.NATIVE,)
 
     @property
     def uploads(self) -> bool:
@@ -197,6 +243,9 @@ class FileTransferBenchmark(Benchmark):
         LINKS_NEED_PODS,
         preflight_rule("size(self.clients.nodeClassNames)"),
         _CACHES_ARE_READ,
+        _CONTENT_IS_DROPPED,
+        _WGET_WAITS_FOR_SECONDS,
+        _CURL_WAITS_FOR_SECONDS,
         matrix_rule(_CASES),
         refine_rule("fileSizes"),
     )

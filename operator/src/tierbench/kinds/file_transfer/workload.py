@@ -11,7 +11,7 @@ from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.api.trial_plan import CacheState, TransferPlan, TransferTarget
 from tierbench.kinds.file_transfer.nginx import PORT_NAMES, PORTS, configuration, file_name
-from tierbench.kinds.file_transfer.spec import FileTransferSpec
+from tierbench.kinds.file_transfer.spec import EngineType, FileTransferSpec
 from tierbench.kinds.file_transfer.storage import (
     DATA,
     RECEIVED,
@@ -64,7 +64,9 @@ from tierbench.workloads.workload import (
 )
 
 NGINX: Final = "nginx"
+PROGRAMS: Final = "transfer"
 DIRECTION: Final = "direction"
+ENGINE: Final = "engine"
 CONFIGURATION: Final = "nginx.conf"
 CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
 
@@ -97,7 +99,10 @@ class FileTransfer:
         return self.images.image_problem(NGINX, placement.image)
 
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
-        """Returns direction, file size, concurrency, cache state and TLS. Without uploads, there is no direction."""
+        """Returns direction, file size, concurrency, cache state, TLS and engine.
+
+        There is a direction only with uploads, and an engine only with others than Native.
+        """
         directions = tuple(direction.value for direction in self.spec.directions)
         return (
             *((Factor(DIRECTION, directions),) if self.spec.uploads else ()),
@@ -105,6 +110,7 @@ class FileTransfer:
             Factor("concurrency", tuple(str(number) for number in self.spec.concurrency)),
             Factor("cacheState", tuple(state.value for state in self.spec.cache_state)),
             Factor("tls", tuple(level.value for level in self.spec.tls)),
+            *((Factor(ENGINE, tuple(self.spec.clients.engines)),) if self.spec.other_engines else ()),
             *link_factors(self.spec),
         )
 
@@ -178,7 +184,7 @@ class FileTransfer:
             self.images,
             instance,
             targets,
-            self.images.client,
+            self.images.client if plan.engine == "" else self.images.programs[PROGRAMS],
             plan,
             self.spec.access,
             self.spec.clients.resources,
@@ -234,6 +240,11 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
     }
 
 
+def not_from_outside(spec: FileTransferSpec) -> str:
+    """Returns what members of external classes cannot measure, or nothing."""
+    return "Its members have one engine: set spec.clients.engines to [Native]." if spec.other_engines else ""
+
+
 def server_url(spec: FileTransferSpec, server: RunningServer, tls: Tls) -> str:
     """Returns the URL of the server for the access in the spec."""
     scheme = "http" if tls is Tls.NONE else "https"
@@ -245,11 +256,13 @@ def trial_plan(spec: FileTransferSpec, instance: ClientInstance, targets: Sequen
     levels, retry = targets[0].case.levels, spec.retry
     tls, size = Tls(levels["tls"]), parse_size(levels["fileSize"])
     direction = TransferDirection(levels.get(DIRECTION, TransferDirection.DOWNLOAD))
+    engine = EngineType(levels.get(ENGINE, EngineType.NATIVE))
     place = file_name(size) if direction is TransferDirection.DOWNLOAD else RECEIVED
     return TransferPlan(
         **series_fields(instance, spec.warmup_trials, link_of(spec, targets[0].case)),
         kind="Transfer",
         direction=direction,
+        **({} if engine is EngineType.NATIVE else {"engine": engine.lower()}),
         targets=tuple(
             TransferTarget(
                 **target_fields(spec.access, target),
