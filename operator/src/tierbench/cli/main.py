@@ -160,6 +160,16 @@ COMMANDS: Final[Mapping[str, Command]] = {
             "Write a report from a file": "report -f results.json",
         },
     ),
+    "link": Command(
+        "tierbench.cli.link:add_link",
+        "Write what a NetworkBenchmark has measured as a link, which clients of another benchmark can imitate. Exit "
+        "code 0: written, 2: not possible.",
+        {
+            "Print the entry for spec.links": "link field --name lte",
+            "Choose one of several networks": "link field --client-class phone --server-class cloud",
+            "Record the rates of each second, too": "link field --name drive --trace-file drive.yaml",
+        },
+    ),
     "export": Command(
         "tierbench.cli.files:add_export",
         "Write results for other programs: a table with one row per trial or per sample of TCP, objects, or the format "
