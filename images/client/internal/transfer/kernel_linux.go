@@ -3,7 +3,10 @@ package transfer
 import (
 	"io"
 	"net"
+	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 const (
@@ -57,4 +60,10 @@ func (m *mark) set(value int64) {
 			m.value = value
 		}
 	})
+}
+
+// inMemory returns a file that no folder has.
+func inMemory(name string) (*os.File, error) {
+	descriptor, err := unix.MemfdCreate(name, unix.MFD_CLOEXEC)
+	return os.NewFile(uintptr(descriptor), name), err
 }

@@ -15,8 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/pinned"
 )
@@ -76,11 +74,11 @@ func (p *Program) prepare(ctx context.Context, options *Options) error {
 
 // makeBody makes a file of zeros in memory, which takes none: no page of it is ever written.
 func (p *Program) makeBody(size int64) error {
-	descriptor, err := unix.MemfdCreate("upload", unix.MFD_CLOEXEC)
+	made, err := inMemory("upload")
 	if err != nil {
 		return fmt.Errorf("memfd: %w", err)
 	}
-	p.body = os.NewFile(uintptr(descriptor), "upload")
+	p.body = made
 	return p.body.Truncate(size)
 }
 
