@@ -13,7 +13,7 @@ from tests.unit.metrics.everything import metrics_text
 from tierbench.api.benchmark import Benchmark
 from tierbench.api.model import Model
 from tierbench.api.policy import Policy
-from tierbench.kinds.registry import BENCHMARKS, kind_of, workload_of
+from tierbench.kinds.registry import BENCHMARKS, kind_of, kinds, workload_of
 from tierbench.metrics.results import label_name
 from tierbench.workloads.plan import plan
 
@@ -89,13 +89,22 @@ def test_every_factor_is_a_label(kind: str) -> None:
         (each.spec, workload_of(replace(OWNER, kind=kind), each.spec, IMAGES, Policy())) for each in EVERYTHING[kind]
     ]
     cases = [case for spec, workload in asked for case in plan(spec, workload.server_placements(), workload.factors)]
-    assert {name for case in cases for name in case.levels} == set(kind_of(kind).metrics.factors)
+    parameters = {name for spec, _ in asked for name in spec.parameters}
+    levels, labels = {name for case in cases for name in case.levels}, set(kind_of(kind).metrics.factors)
+    assert levels <= labels <= levels | parameters
 
 
 @each_kind
 def test_every_parameter_is_a_label(kind: str) -> None:
     parameters = {name for asked in EVERYTHING[kind] for name in asked.spec.parameters}
-    assert parameters == set(kind_of(kind).metrics.parameters)
+    metrics = kind_of(kind).metrics
+    assert parameters - {*metrics.factors} == set(metrics.parameters)
+
+
+def test_no_label_is_a_factor_of_one_kind_and_a_parameter_of_another() -> None:
+    """Queries over all kinds join metrics with `tierbench_result_info` by the factors of all kinds."""
+    factors = {name for kind in kinds() for name in kind.metrics.factors}
+    assert not factors & {name for kind in kinds() for name in kind.metrics.parameters}
 
 
 @each_kind

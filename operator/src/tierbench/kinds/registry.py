@@ -134,7 +134,7 @@ class Metrics:
     """What the operator exposes of a result.
 
     `factors` are labels of all metrics of the kind, `parameters` are labels of `tierbench_result_info`. Other entries
-    of a result are not labels.
+    of a result are not labels. A factor of one kind is no parameter of another.
     """
 
     factors: Sequence[str]

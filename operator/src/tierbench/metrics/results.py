@@ -236,7 +236,7 @@ def result_samples(result: BenchmarkResult) -> Samples:
             "client_class": spec.client.node_class,
             "server_node": spec.server.node,
             "client_node": spec.client.node,
-            **_labels({**known.implied, **spec.levels}, kind.factors),
+            **_labels({**known.implied, **spec.settings, **spec.levels}, kind.factors),
         }
     )
     kind.add(samples, result)

@@ -21,6 +21,7 @@ FACTORS: Final = (
     "lingerMilliseconds",
     "batchSize",
     "link",
+    "engine",
 )
 PARAMETERS: Final = (
     "pacing",
@@ -30,7 +31,6 @@ PARAMETERS: Final = (
     "maxInFlight",
     "deliveryTimeoutMilliseconds",
     "access",
-    "engine",
     "clientPods",
     "connections",
     "subscribers",
