@@ -36,7 +36,7 @@ from tierbench.metrics.server import Protection, ScrapeGuard, application, probe
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _RETRY_SECONDS: Final = 2.0
 _GARBAGE_THRESHOLDS: Final = (10_000, 20, 20)
-"""Allocations between two garbage collections. By default they take a tenth of the CPU time, and find little."""
+"""Allocations between two garbage collections, which visit all caches. Python collects more often by default."""
 _logger = logging.getLogger(__name__)
 
 

@@ -157,7 +157,7 @@ def _name(run: Run, holder: str) -> str:
 
 def matches(selector: NodeSelector, labels: Mapping[str, str]) -> bool:
     """Whether a selector matches these labels, as metav1.LabelSelector does."""
-    for key, value in selector.match_labels.items():  # twice as fast as all(): it runs for each class and node
+    for key, value in selector.match_labels.items():  # without all(), because it runs for each class and node
         if labels.get(key) != value:
             return False
     return not selector.match_expressions or all(_meets(one, labels) for one in selector.match_expressions)

@@ -110,7 +110,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
 def variance_of(values: Sequence[float], mean: float) -> float:
     """Returns the sample variance of two or more values with this mean.
 
-    The standard library computes it with fractions, which takes 20 times as long.
+    The standard library computes it with fractions, which takes 40 times as long.
     """
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
 
