@@ -37,6 +37,7 @@ OTHER_VALUES: dict[str, Any] = {
     "encryption": ["AES128GCM"],
     "compression": ["Gzip"],
     "pairs": [2],
+    "mqttClients": {"versions": ["5"]},
     "kafkaClients": {"partitions": [2]},
     "pacing": {"type": "AsFastAsPossible"},
     "maxInFlight": 16,

@@ -145,6 +145,31 @@ def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict
         create(server, BROKERS, changed(body, "spec.brokers", broker))
 
 
+def test_sinetstream_measures_one_version_of_mqtt(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.mqttClients", {"versions": ["3.1.1", "5"]})
+    create(server, BROKERS, changed(body, "spec.clients.engine", "Paho"))
+    with pytest.raises(RefusedError, match=r"measures MQTT 3\.1\.1 only: remove mqttClients, or write Native or Paho"):
+        create(server, BROKERS, changed(body, "spec.clients.engine", "SINETStream"))
+
+
+def test_only_native_mqtt_connects_for_each_message(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.clients.connections", "EachMessage")
+    create(server, BROKERS, changed(body, "metadata.name", f"{name}-good"))
+    outside = changed(changed(body, "spec.brokers", external()), "spec.servers", None)
+    create(server, BROKERS, changed(outside, "metadata.name", f"{name}-outside"))
+    for path, value in (
+        ("spec.clients.engine", "Paho"),
+        ("spec.brokers", kafka()),
+        ("spec.brokers", external(protocol="Kafka")),
+    ):
+        with pytest.raises(RefusedError, match="EachMessage is only for MQTT and the engine Native: write EachTrial"):
+            create(server, BROKERS, changed(body, path, value))
+    paced = {"type": "Acknowledged", "inFlight": 2}
+    with pytest.raises(RefusedError, match=r"one message of a publisher in flight: remove pacing\.inFlight"):
+        create(server, BROKERS, changed(body, "spec.pacing", paced))
+    create(server, BROKERS, changed(body, "spec.pacing", {"type": "Acknowledged", "inFlight": 1}))
+
+
 def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "scope": "Client"})
     with pytest.raises(RefusedError, match=r"write clients\.modes: \[Simultaneous\], or remove trim\.scope"):

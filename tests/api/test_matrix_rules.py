@@ -96,6 +96,16 @@ def test_factors_of_kafka_multiply_only_the_cases_of_kafka(server: ApiServer, na
         create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4, 5]))
 
 
+def test_versions_of_mqtt_multiply_only_the_cases_of_mqtt(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 116)))
+    body = changed(body, "spec.pairs", [1, 2, 4, 8, 16, 32, 64, 128])
+    body = changed(body, "spec.mqttClients", {"versions": ["3.1.1", "5"]})
+    given = changed(body, "spec.brokers", [*kafka(), *external(), {"name": "mosquitto", "mosquitto": {}}])
+    create(server, BROKERS, changed(given, "metadata.name", f"{name}-good"))
+    with pytest.raises(RefusedError, match="the matrix has 1280 cases, at most 1000 are allowed"):
+        create(server, BROKERS, changed(given, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
+
+
 def test_networks_have_at_most_1000_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
     body = changed(body, "spec.directions", ["Upload", "Download", "Bidirectional"])

@@ -18,7 +18,8 @@ SCHEMA = jsonschema.Draft202012Validator(
 PLAN: dict[str, Any] = {
     "contract": 1, "kind": "Broker", "schedule": [{"case": 3, "trial": 1}], "refusedNetworks": ["127.0.0.0/8"],
     "targets": [{"case": 3, "url": "mqtt://127.0.0.1:1", "topic": "t"}], "pairs": 2, "load": {"messages": 1},
-    "pacing": {"type": "ClosedLoop", "inFlight": 1}, "kafka": {"codec": "None"}, "keepConnections": False,
+    "pacing": {"type": "ClosedLoop", "inFlight": 1}, "kafka": {"codec": "None"}, "mqtt": {"version": "5"},
+    "connections": "EachMessage",
 }  # fmt: skip
 DEVIATIONS: list[tuple[str, Any]] = [
     ("contract", 2),
@@ -48,8 +49,10 @@ DEVIATIONS: list[tuple[str, Any]] = [
     ("pacing", None),
     ("kafka.codec", "Brotli"),
     ("kafka.allowedHosts", ["x" * 254]),
-    ("keepConnections", 1),
-    ("keepConnections", "yes"),
+    ("connections", 1),
+    ("connections", "Sometimes"),
+    ("mqtt.version", "4"),
+    ("mqtt.version", 5),
 ]
 
 

@@ -10,9 +10,9 @@ from tests.paho.engine import Outcome, failure_of, trial_of
 Run = Callable[..., Outcome]
 OF_SUBSCRIBERS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
 LOADS: dict[str, dict[str, object]] = {
-    "AtMostOnce": {"as_fast_as_possible": True, "keep_connections": True},
+    "AtMostOnce": {"as_fast_as_possible": True, "connections": "Kept"},
     "AtLeastOnce": {"unacknowledged": 1},
-    "ExactlyOnce": {"unacknowledged": 4, "keep_connections": True},
+    "ExactlyOnce": {"unacknowledged": 4, "connections": "Kept"},
 }
 
 
@@ -21,7 +21,7 @@ def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: st
     load = LOADS[delivery]
     outcome = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials=2, **load)
     assert (outcome.code, outcome.reason, len(outcome.trials)) == (0, None, 2)
-    connects = [True, "keep_connections" not in load]
+    connects = [True, "connections" not in load]
     assert ["connectNanoseconds" in trial["exchange"] for trial in outcome.trials] == connects
     assert ["setupPackets" in trial["exchange"] for trial in outcome.trials] == connects
     for trial in outcome.trials:

@@ -189,7 +189,7 @@ def test_each_pairs_share_is_its_own(broker: Mosquitto) -> None:
 
 def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
     with serving(tmp_path) as (named, agent):
-        shared = {**named, "barrier": "b", "parts": 2, "trials": 2, "keep_connections": True}
+        shared = {**named, "barrier": "b", "parts": 2, "trials": 2, "connections": "Kept"}
         publisher = Engine(tmp_path, plan(broker, **shared, role="Publisher", part=0))
         echo = Engine(tmp_path, plan(broker, **shared, role="Echo", part=1, warmup_trials=0))
         published, echoed = publisher.outcome(), echo.outcome()

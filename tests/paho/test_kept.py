@@ -11,7 +11,7 @@ from tests.paho.strike import strike
 
 def test_only_the_first_trial_connects(broker: Mosquitto, tmp_path: Path) -> None:
     load = {"in_flight": None, "as_fast_as_possible": True, "messages": 50, "delivery": "ExactlyOnce"}
-    outcome = Engine(tmp_path, plan(broker, **load, keep_connections=True, warmup_trials=1, trials=3)).outcome()
+    outcome = Engine(tmp_path, plan(broker, **load, connections="Kept", warmup_trials=1, trials=3)).outcome()
     exchanges = [trial["exchange"] for trial in outcome.trials]
     assert ["connectNanoseconds" in exchange for exchange in exchanges] == [True, False, False, False]
     assert ["setupPackets" in exchange for exchange in exchanges] == [True, False, False, False]
@@ -30,7 +30,7 @@ def test_one_that_breaks_off_while_another_broker_is_measured_is_made_again(
 
     def start(load: int) -> Engine:
         pace = {"in_flight": None, "messages_per_second": 200, "messages": 100 * load, "pairs": 1}
-        trials = {"keep_connections": True, "case": 1, "trials": [(1, 1), (2, 1), (1, 2)], "delivery": "AtLeastOnce"}
+        trials = {"connections": "Kept", "case": 1, "trials": [(1, 1), (2, 1), (1, 2)], "delivery": "AtLeastOnce"}
         return Engine(tmp_path, plan(own_broker, second, **pace, **trials))
 
     outcome = strike(start, lambda _: own_broker.restart(), trial=1, case=2)
@@ -48,7 +48,7 @@ def test_a_trial_that_failed_keeps_nothing(own_broker: Mosquitto, tmp_path: Path
     def start(load: int) -> Engine:
         pace = {"in_flight": None, "messages_per_second": 200, "messages": 100 * load}
         alone = {"role": "Alone", "delivery": "AtMostOnce", "delivery_timeout_milliseconds": 4000}
-        return Engine(tmp_path, plan(own_broker, **pace, **alone, keep_connections=True, trials=3))
+        return Engine(tmp_path, plan(own_broker, **pace, **alone, connections="Kept", trials=3))
 
     def kill_and_start(_: Engine) -> None:
         own_broker.kill()

@@ -158,7 +158,7 @@ def test_paces(measure: Measure, pace: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("delivery", ["AtMostOnce", "AtLeastOnce"])
 def test_what_the_broker_took_is_counted(broker: Mosquitto, delivery: str) -> None:
-    load = {"role": "Alone", "in_flight": None, "as_fast_as_possible": True, "messages": 100, "keep_connections": True}
+    load = {"role": "Alone", "in_flight": None, "as_fast_as_possible": True, "messages": 100, "connections": "Kept"}
     counts = trial_of(broker, engine="sinetstream", delivery=delivery, **load)["exchange"]
     assert (counts["sent"], counts["acknowledged"], counts["errors"]) == (200, 200, 0)
 

@@ -31,6 +31,7 @@ BROKER: dict[str, Any] = {
     "encryption": ["None"],
     "compression": ["None"],
     "pairs": [1],
+    "mqttClients": {"versions": ["5"]},
     "kafkaClients": KAFKA,
     "links": LINKS,
 }

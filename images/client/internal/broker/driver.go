@@ -17,6 +17,12 @@ type Driver interface {
 	Connect(ctx context.Context, name string, events Events) (Connection, error)
 }
 
+// Messenger is a driver whose publishers can connect for each message.
+type Messenger interface {
+	// EachMessage returns a publisher that makes a connection when it publishes a message, and ends it before Publish returns.
+	EachMessage(name string, events Events) Connection
+}
+
 // Events are callbacks of a connection. Each is called by one goroutine of the connection at a time.
 type Events struct {
 	Acknowledged func(number uint64, at time.Time) // the broker has taken a message
@@ -59,6 +65,10 @@ type Statistics struct {
 	Wire       tcpinfo.Counters
 	Transport  Transport
 	Spent      payload.Spent // by an engine
+
+	// Those of a publisher that connects for each message. Connect and TLS are then sums.
+	Connections int64            // 0: it is a connection itself
+	Setup       tcpinfo.Counters // until each was ready for its message
 }
 
 // since returns the difference to earlier statistics of the same connection. The values of its setup stay.

@@ -29,7 +29,8 @@ const (
 // Options are the options of trials with one broker.
 type Options struct {
 	Driver          Driver
-	Topic           string // what all topics begin with
+	Messenger       Messenger // of publishers that connect for each message; nil: they keep their connection
+	Topic           string    // what all topics begin with
 	Pairs           int
 	FirstPair       int
 	Role            Role

@@ -76,7 +76,7 @@ func connect(ctx context.Context, options *Options, number int, trial string, fi
 			return made, err
 		}
 	}
-	if made.publisher, err = made.open(ctx, name+"-p", Events{Acknowledged: made.acknowledged, Sent: made.sent}); err != nil {
+	if made.publisher, err = made.openPublisher(ctx, name+"-p"); err != nil {
 		return made, err
 	}
 	return made, made.publisher.Prepare(ctx, made.topic, options.Role == Alone)
@@ -92,6 +92,16 @@ func (p *pair) subscribe(ctx context.Context, name string) error {
 		return err
 	}
 	return subscriber.Subscribe(ctx, back, p.arrived)
+}
+
+func (p *pair) openPublisher(ctx context.Context, name string) (Connection, error) {
+	events := Events{Acknowledged: p.acknowledged, Sent: p.sent}
+	if p.options.Messenger == nil {
+		return p.open(ctx, name, events)
+	}
+	made := p.options.Messenger.EachMessage(name, events)
+	p.connections = append(p.connections, &counted{Connection: made})
+	return made, nil
 }
 
 func (p *pair) open(ctx context.Context, name string, events Events) (Connection, error) {

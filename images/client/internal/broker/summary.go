@@ -40,6 +40,7 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 	}
 	distributions := &contract.Distributions{}
 	var last, connects, handshakes time.Duration
+	setup := took.setup
 	var all []*series
 	for _, one := range pairs {
 		if one == nil {
@@ -59,6 +60,7 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 		for _, connection := range one.connections {
 			statistics := connection.Statistics()
 			connects, handshakes = connects+statistics.Connect, handshakes+statistics.TLS
+			setup.Add(statistics.Setup)
 			addConnection(total, statistics)
 		}
 		merge(distributions, one.ledger.distributions())
@@ -75,7 +77,7 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 	}
 	if number := max(total.Connections, 1); took.fresh {
 		total.Setup = &contract.Setup{
-			SetupBytes: took.setup.Bytes(), SetupPackets: took.setup.Packets(),
+			SetupBytes: setup.Bytes(), SetupPackets: setup.Packets(),
 			ConnectNanoseconds: connects.Nanoseconds() / number, TLSNanoseconds: handshakes.Nanoseconds() / number,
 		}
 	}
@@ -126,7 +128,7 @@ func addCosts(total *contract.Exchange, one *pair) {
 }
 
 func addConnection(total *contract.Exchange, statistics Statistics) {
-	total.Connections++
+	total.Connections += max(1, statistics.Connections)
 	total.Reconnects += statistics.Reconnects
 	total.Retried += statistics.Resent
 	total.Batches += statistics.Batches

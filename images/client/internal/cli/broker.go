@@ -87,8 +87,15 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *pa
 		Messages: int64(given.Load.Messages), Duration: seconds(given.Load.DurationSeconds),
 		DeliveryTimeout: milliseconds(given.DeliveryTimeoutMilliseconds), Ready: milliseconds(given.ReadyMilliseconds),
 		Agent: agent, Barrier: given.Barrier, Part: given.Part, Parts: given.Parts,
-		Acknowledges: deliveries[given.Delivery] > 0, Keeps: given.KeepConnections, WarmRounds: given.WarmRounds,
+		Acknowledges: deliveries[given.Delivery] > 0, Keeps: given.Connections == plan.Kept, WarmRounds: given.WarmRounds,
 	}}
+	if given.Connections == plan.EachMessage {
+		messenger, is := driver.(broker.Messenger)
+		if !is {
+			return nil, errors.New("connections is EachMessage, which only MQTT has, and only without an engine: write EachTrial or Kept")
+		}
+		made.Options.Messenger = messenger
+	}
 	if program != nil { // it encodes by itself
 		made.Options.Engine, made.Options.Compression, made.Options.Encryption = program, "None", "None"
 	}

@@ -193,7 +193,7 @@ func TestOverloadIsCountedAsLateSends(t *testing.T) {
 
 func TestAnotherPartSendsEchoes(t *testing.T) {
 	t.Parallel()
-	for _, keeps := range []string{"keepConnections=false", "keepConnections"} {
+	for _, keeps := range []string{"connections=EachTrial", "connections=Kept"} {
 		t.Run(keeps, func(t *testing.T) {
 			t.Parallel()
 			echoesComeBack(t, keeps)

@@ -72,7 +72,7 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 	return &mqtt.Driver{
 		Address: address.Host, TLS: config, Username: user.username, Password: user.password, QoS: deliveries[given.Delivery],
 		Timeout: milliseconds(given.DeliveryTimeoutMilliseconds), Gathers: given.Tuning == broker.Heavy, Refused: refused,
-		MessageBytes: messageBytes,
+		MessageBytes: messageBytes, Version: given.MQTT.Version,
 	}, nil
 }
 
@@ -86,9 +86,17 @@ func engineDriver(
 	}
 	return &engine.Driver{Engine: program, Refused: refused, Broker: engine.Broker{
 		Scheme: address.Scheme, Host: address.Hostname(), Port: int(port), TLS: given.TLS, ServerName: name, CAFile: target.CAFile,
-		Username: user.username, Password: user.password, Delivery: given.Delivery,
+		Username: user.username, Password: user.password, Delivery: given.Delivery, MQTTVersion: mqttVersion(given, address),
 		Compression: given.Compression, Encryption: given.Encryption, KeyFile: given.KeyFile,
 	}}, nil
+}
+
+// mqttVersion returns the version that an engine is to speak, which is empty for Kafka.
+func mqttVersion(given *plan.BrokerPlan, address *url.URL) string {
+	if strings.HasPrefix(address.Scheme, kafkaScheme) {
+		return ""
+	}
+	return given.MQTT.Version
 }
 
 func kafkaDriver(

@@ -21,7 +21,7 @@ func TestEngineOfTheDocumentationMeasures(t *testing.T) {
 	withExamples(t)
 	broker := startMosquitto(t, later)
 	for _, pace := range []string{"inFlight=4", "messagesPerSecond=1000", "asFastAsPossible"} {
-		for _, trial := range measured(t, broker.arguments("None", "engine=example", "pairs=2", "messages=500", "trials=1-2", "keepConnections", "maxInFlight=64", pace)...) {
+		for _, trial := range measured(t, broker.arguments("None", "engine=example", "pairs=2", "messages=500", "trials=1-2", "connections=Kept", "maxInFlight=64", pace)...) {
 			exchange := trial.Exchange
 			if exchange.Received != 1000 || exchange.ReceivedBytes != 1000*1024 || exchange.EncodedBytes != 1000*1024 || exchange.Duplicated+exchange.Errors != 0 {
 				t.Errorf("%s: %+v", pace, exchange)
@@ -43,7 +43,7 @@ func TestEngineOfTheDocumentationPublishesAlone(t *testing.T) {
 
 func TestEngineOfTheDocumentationEchoes(t *testing.T) {
 	withExamples(t)
-	echoesComeBack(t, "keepConnections", "engine=example", "delivery=AtMostOnce")
+	echoesComeBack(t, "connections=Kept", "engine=example", "delivery=AtMostOnce")
 }
 
 func TestSealNamesTheEngine(t *testing.T) {

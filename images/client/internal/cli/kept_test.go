@@ -13,7 +13,7 @@ func keepsConnections(t *testing.T, arguments func(tls string, more ...string) [
 	for _, delivery := range deliveries {
 		for role, connections := range map[string]int64{"Both": 4, "Alone": 2} {
 			t.Run(delivery+" "+role, func(t *testing.T) {
-				load := []string{"keepConnections", "role=" + role, "delivery=" + delivery, "pairs=2", "messages=30", "asFastAsPossible", "warmupTrials=1", "trials=1-3"}
+				load := []string{"connections=Kept", "role=" + role, "delivery=" + delivery, "pairs=2", "messages=30", "asFastAsPossible", "warmupTrials=1", "trials=1-3"}
 				for index, trial := range measured(t, arguments("TLSv1.3", load...)...) {
 					exchange := trial.Exchange
 					if exchange.Connections != connections || (exchange.Setup != nil) != (index == 0) || exchange.Errors+exchange.Reconnects != 0 {
@@ -43,7 +43,7 @@ func TestConnectionsOfMosquittoAreKept(t *testing.T) {
 func TestStrikeBrokenKeptConnectionReconnects(t *testing.T) {
 	t.Parallel()
 	first, other := startMosquitto(t, later), startMosquitto(t, later)
-	of := first.load(100, fmt.Sprintf("url=mqtt://127.0.0.1:%d", other.port), "keepConnections", "delivery=AtLeastOnce",
+	of := first.load(100, fmt.Sprintf("url=mqtt://127.0.0.1:%d", other.port), "connections=Kept", "delivery=AtLeastOnce",
 		"messagesPerSecond=100", "case=1", "case=2", "trials=1:1,2:1,1:2", patient)
 	of.begun = func() bool { return received(other.port) > loadBytes }
 	one := strike{

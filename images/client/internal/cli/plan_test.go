@@ -98,7 +98,7 @@ func set(document map[string]any, path, text string) {
 	switch {
 	case name == "refusedNetworks" || name == "allowedHosts":
 		document[name] = strings.Split(text, ",")
-	case err == nil:
+	case err == nil && name != "version":
 		document[name] = number
 	case text == "true" || text == "false":
 		document[name] = text == "true"

@@ -31,7 +31,7 @@ func installSINETStream(t *testing.T) {
 func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 	installSINETStream(t)
 	trials := measured(t, broker.arguments("TLSv1.3", "engine=sinetstream", "delivery=AtLeastOnce", "messages=20", "inFlight=1",
-		"compression=Gzip", "content=SensorJSON", "encryption=AES128GCM", "trials=1-2", "keepConnections")...)
+		"compression=Gzip", "content=SensorJSON", "encryption=AES128GCM", "trials=1-2", "connections=Kept")...)
 	for _, trial := range trials {
 		exchange := trial.Exchange
 		if exchange.Received != 20 || exchange.Acknowledged != 20 || exchange.ReceivedBytes != 20*1024 || exchange.Duplicated+exchange.Errors+exchange.Reconnects != 0 {

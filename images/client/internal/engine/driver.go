@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ import (
 const (
 	prefix     = "tierbench-engine-"
 	atMostOnce = "AtMostOnce"
+
+	usualVersion = "3.1.1" // of MQTT, which every engine has that has MQTT
 
 	locateTimeout = 10 * time.Second
 )
@@ -205,6 +208,7 @@ func (d *Driver) check(of *hello) error {
 		{"delivery", d.Broker.Delivery, of.Deliveries},
 		{"compression", d.Broker.Compression, of.Compressions},
 		{"encryption", d.Broker.Encryption, of.Encryptions},
+		{"mqtt.version", cmp.Or(d.Broker.MQTTVersion, usualVersion), slices.Concat([]string{usualVersion}, of.MQTTVersions)},
 	} {
 		if !slices.Contains(one.can, one.value) {
 			message := fmt.Sprintf("%s is %s, and the engine %s has only %.200q: choose one of them, or another engine", one.field, one.value, of.Name, one.can)

@@ -52,6 +52,7 @@ type hello struct {
 	Prepares     bool     `json:"prepares"`
 	Schemes      []string `json:"schemes"`
 	Deliveries   []string `json:"deliveries"`
+	MQTTVersions []string `json:"mqttVersions"`
 	Compressions []string `json:"compressions"`
 	Encryptions  []string `json:"encryptions"`
 }
@@ -143,6 +144,7 @@ type Broker struct {
 	Username    string `json:"username"`
 	Password    string `json:"password"`
 	Delivery    string `json:"delivery"`
+	MQTTVersion string `json:"mqttVersion,omitempty"`
 	Compression string `json:"compression"`
 	Encryption  string `json:"encryption"`
 	KeyFile     string `json:"keyFile"`

@@ -2,10 +2,13 @@ package mqtt
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"tierbench.io/client/internal/tcpinfo"
@@ -15,6 +18,7 @@ import (
 const (
 	readBuffer = 64 << 10
 	mostQueued = 1 << 20 // bytes that wait to be written before a writer has to wait, too
+	lengthBits = 28      // of the length of a packet
 	lastWrite  = time.Second
 	envelope   = 64 << 10 // bytes of a packet next to its message: topic, properties, and what codec and cipher add
 )
@@ -23,10 +27,11 @@ const (
 type conn struct {
 	net.Conn
 	gathers bool
-	tcp     *net.TCPConn
+	over    *transport.Conn
 	reader  *bufio.Reader
 	framing framing
 	closed  func(tcpinfo.Counters)
+	wrote   atomic.Bool // since someone looked
 
 	mutex  sync.Mutex
 	work   *sync.Cond // there is something to write, or nothing will come any more
@@ -66,6 +71,8 @@ func (f *framing) begin(read []byte) error {
 		f.shift += 7
 		if next&0x80 == 0 {
 			f.typed, f.left = false, f.length
+		} else if f.shift >= lengthBits {
+			return errors.New("the broker announces a packet with a length of more than four bytes")
 		}
 		if f.length > f.most {
 			return tooLong{f.length, f.most}
@@ -83,7 +90,7 @@ func (t tooLong) Error() string {
 // newConn wraps a connection for messages of at most messageBytes. It calls closed with the counters when the connection ends.
 func newConn(over *transport.Conn, gathers bool, messageBytes int, closed func(tcpinfo.Counters)) *conn {
 	made := &conn{
-		Conn: over.Conn, gathers: gathers, tcp: over.TCP, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
+		Conn: over.Conn, gathers: gathers, over: over, reader: bufio.NewReaderSize(over.Conn, readBuffer), closed: closed,
 		framing: framing{most: messageBytes + envelope}, done: make(chan struct{}),
 	}
 	made.work, made.room = sync.NewCond(&made.mutex), sync.NewCond(&made.mutex)
@@ -118,6 +125,7 @@ func (c *conn) read(into []byte) (int, error) {
 
 // Write queues, if the connection gathers. A later write then returns the error of an earlier one.
 func (c *conn) Write(bytes []byte) (int, error) {
+	c.wrote.Store(true)
 	if !c.gathers {
 		return c.Conn.Write(bytes)
 	}
@@ -176,8 +184,21 @@ func (c *conn) Close() error {
 	}
 	_ = c.Conn.SetWriteDeadline(time.Now().Add(lastWrite))
 	<-c.done
-	if counters, err := tcpinfo.Read(c.tcp); err == nil {
+	if counters, err := tcpinfo.Read(c.over.TCP); err == nil {
 		c.closed(counters)
 	}
 	return c.Conn.Close()
+}
+
+// hangUp ends a connection after its last packet, and waits for the broker to end it, too. So the segments that close a
+// connection are counted. TLS sends no alert, which a broker that closes at once would answer with a reset.
+func (c *conn) hangUp() error {
+	tcp := c.over.TCP
+	err := tcp.CloseWrite()
+	if err == nil {
+		_ = tcp.SetReadDeadline(time.Now().Add(lastWrite))
+		_, err = io.Copy(io.Discard, tcp)
+	}
+	_ = c.Close()
+	return err
 }

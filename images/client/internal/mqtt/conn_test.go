@@ -57,3 +57,10 @@ func TestTooLongPacketIsRefusedBeforeItIsRead(t *testing.T) {
 		t.Errorf("it is taken in: %v", err)
 	}
 }
+
+func TestEndlessLengthIsRefused(t *testing.T) {
+	reader := reading(bytes.NewReader(append([]byte{0x30}, bytes.Repeat([]byte{0x80}, 1000)...)), 1000)
+	if _, err := io.ReadAll(reader); err == nil {
+		t.Error("it is taken in")
+	}
+}

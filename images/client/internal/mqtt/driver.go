@@ -1,4 +1,4 @@
-// Package mqtt is the driver for MQTT 3.1.1, based on Eclipse Paho's client.
+// Package mqtt is the driver for MQTT: 3.1.1 by Eclipse Paho's client, and 5 by its packets.
 package mqtt
 
 import (
@@ -36,6 +36,7 @@ type Driver struct {
 	Address            string // HOST:PORT
 	TLS                *tls.Config
 	Username, Password string
+	Version            string // 3.1.1, or Version5
 	QoS                byte
 	Timeout            time.Duration // for a write to the socket
 	Refused            egress.Networks
@@ -45,25 +46,34 @@ type Driver struct {
 
 func init() { paho.ERROR = log.New(io.Discard, "", 0) }
 
-// connection is one client of the broker.
-type connection struct {
+// link is what the clients of all versions have: their socket, and what it has cost.
+type link struct {
 	driver *Driver
-	client paho.Client
 	name   string
-	store  *store
 	live   atomic.Pointer[conn]
 
 	mutex      sync.Mutex
 	statistics broker.Statistics
+	connected  bool // once
+	unsure     bool // something that is not acknowledged may not have reached the broker
+}
+
+// connection is one client of the broker.
+type connection struct {
+	link
+	client paho.Client
+	store  *store
+
 	dialFailed error
-	connected  bool
 	topic      string
 	arrived    paho.MessageHandler
-	unsure     bool // something that is not acknowledged may not have reached the broker
 }
 
 // Connect creates a client. QoS 1 and 2 keep their session while the connection is lost.
 func (d *Driver) Connect(ctx context.Context, name string, events broker.Events) (broker.Connection, error) {
+	if d.Version == Version5 {
+		return d.connect5(ctx, name, events)
+	}
 	made := newConnection(d, name, events)
 	made.client = paho.NewClient(made.options(d.QoS == 0))
 	started := time.Now()
@@ -84,15 +94,16 @@ func (d *Driver) Connect(ctx context.Context, name string, events broker.Events)
 }
 
 func newConnection(driver *Driver, name string, events broker.Events) *connection {
-	made := &connection{driver: driver, name: name}
+	made := &connection{link: link{driver: driver, name: name, statistics: noStatistics()}}
 	made.store = newStore(func(number uint64) {
 		if events.Acknowledged != nil {
 			events.Acknowledged(number, time.Now())
 		}
 	})
-	made.statistics.Errors = map[string]int64{}
 	return made
 }
+
+func noStatistics() broker.Statistics { return broker.Statistics{Errors: map[string]int64{}} }
 
 func (c *connection) options(clean bool) *paho.ClientOptions {
 	options := paho.NewClientOptions()
@@ -109,11 +120,11 @@ func (c *connection) options(clean bool) *paho.ClientOptions {
 	return options
 }
 
-func (c *connection) count(cause string) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.statistics.Errors[cause]++
-	c.unsure = true
+func (l *link) count(cause string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.statistics.Errors[cause]++
+	l.unsure = true
 }
 
 // isConnected counts reconnects, and subscribes again, because the broker may have lost the session.
@@ -132,36 +143,37 @@ func (c *connection) isConnected() {
 }
 
 func (c *connection) dial(*url.URL, paho.ClientOptions) (net.Conn, error) {
-	over, err := c.open()
+	over, err := c.open(context.Background())
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.dialFailed = err
 	if err != nil {
 		return nil, err
 	}
-	c.live.Store(over)
 	return over, nil
 }
 
-func (c *connection) open() (*conn, error) {
-	made, err := transport.Dial(context.Background(), transport.Options{Address: c.driver.Address, TLS: c.driver.TLS, Timeout: c.driver.Timeout, Quick: !c.driver.Gathers, Refused: c.driver.Refused})
+func (l *link) open(ctx context.Context) (*conn, error) {
+	made, err := transport.Dial(ctx, transport.Options{Address: l.driver.Address, TLS: l.driver.TLS, Timeout: l.driver.Timeout, Quick: !l.driver.Gathers, Refused: l.driver.Refused})
 	if err != nil {
 		return nil, err
 	}
-	c.mutex.Lock()
-	if !c.connected {
-		c.statistics.TLS = made.Handshake
-		c.statistics.Transport = broker.Transport{Local: made.TCP.LocalAddr(), Congestion: made.Congestion(), Cipher: made.Cipher}
+	l.mutex.Lock()
+	if !l.connected {
+		l.statistics.TLS = made.Handshake
+		l.statistics.Transport = broker.Transport{Local: made.TCP.LocalAddr(), Congestion: made.Congestion(), Cipher: made.Cipher}
 	}
-	c.mutex.Unlock()
-	return newConn(made, c.driver.Gathers, c.driver.MessageBytes, c.closed), nil
+	l.mutex.Unlock()
+	over := newConn(made, l.driver.Gathers, l.driver.MessageBytes, l.closed)
+	l.live.Store(over)
+	return over, nil
 }
 
-func (c *connection) closed(counters tcpinfo.Counters) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.statistics.Wire.Add(counters)
-	c.live.Store(nil)
+func (l *link) closed(counters tcpinfo.Counters) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.statistics.Wire.Add(counters)
+	l.live.Store(nil)
 }
 
 // Subscribe requests the driver's QoS, and fails if the broker grants a lower one.
@@ -176,27 +188,20 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	case <-ctx.Done():
 		return context.Canceled
 	case <-time.After(connectTimeout):
-		return &contract.Failure{Reason: "BrokerUnreachable", Message: "the broker does not answer a subscription: see its log"}
+		return unanswered
 	}
 	granted := token.(*paho.SubscribeToken).Result()[topic]
-	switch {
-	case granted > 2:
-		message := fmt.Sprintf("the broker refuses the subscription to %s: allow it to this user", topic)
-		return &contract.Failure{Reason: "NotAuthorized", Message: message}
-	case token.Error() != nil:
+	if granted <= 2 && token.Error() != nil {
 		return token.Error()
-	case granted < c.driver.QoS:
-		message := fmt.Sprintf("the broker grants QoS %d instead of %d: raise its limit, or choose another delivery", granted, c.driver.QoS)
-		return &contract.Failure{Reason: "LowerQosGranted", Message: message}
 	}
-	return nil
+	return c.driver.isGranted(topic, granted)
 }
 
 // Prepare does little, because a connection is ready for every topic.
-func (c *connection) Prepare(context.Context, string, bool) error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.unsure = false
+func (l *link) Prepare(context.Context, string, bool) error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.unsure = false
 	return nil
 }
 
@@ -221,12 +226,16 @@ func (c *connection) Confirm(ctx context.Context) error {
 	case <-ctx.Done():
 		return fmt.Errorf("the broker does not answer: %w", ctx.Err())
 	}
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.unsure {
+	return errors.Join(c.isSure(), token.Error())
+}
+
+func (l *link) isSure() error {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.unsure {
 		return errors.New("the connection broke off, or accepts no more messages")
 	}
-	return token.Error()
+	return nil
 }
 
 // Connected reports whether the connection is usable.
@@ -234,12 +243,19 @@ func (c *connection) Connected() bool { return c.client.IsConnectionOpen() }
 
 // Statistics returns the statistics so far, including those of the open connection.
 func (c *connection) Statistics() broker.Statistics {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	now := c.statistics
-	now.Errors, now.Resent = maps.Clone(now.Errors), c.store.countResent()
-	if live := c.live.Load(); live != nil {
-		if counters, err := tcpinfo.Read(live.tcp); err == nil {
+	now := c.link.Statistics()
+	now.Resent = c.store.countResent()
+	return now
+}
+
+// Statistics returns the statistics so far, including those of the open connection.
+func (l *link) Statistics() broker.Statistics {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	now := l.statistics
+	now.Errors = maps.Clone(now.Errors)
+	if live := l.live.Load(); live != nil {
+		if counters, err := tcpinfo.Read(live.over.TCP); err == nil {
 			now.Wire.Add(counters)
 		}
 	}

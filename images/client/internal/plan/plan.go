@@ -27,6 +27,12 @@ const (
 	AsFastAsPossible = "AsFastAsPossible"
 )
 
+// Lifetimes of connections, in addition to EachTrial.
+const (
+	Kept        = "Kept"
+	EachMessage = "EachMessage"
+)
+
 //go:embed plan.schema.json
 var generated []byte
 

@@ -73,7 +73,8 @@ func TestWhatIsWrongWithAPlanIsNamed(t *testing.T) {
 		strings.Replace(small, `{"trial": 1}`, "", 1):               "schedule is []: write a list from 1 to ",
 		strings.Replace(small, `"trial": 1`, `"trial": 0`, 1):       "schedule[0].trial is 0: write a whole number from 1 to 1000",
 		broker + `, "kafka": []}`:                                   "kafka is []: write an object",
-		broker + `, "keepConnections": "yes"}`:                      `keepConnections is "yes": write true or false`,
+		broker + `, "connections": "Sometimes"}`:                    `connections is "Sometimes": write "EachTrial", "Kept", "EachMessage"`,
+		strings.Replace(small, "}]", "}], \"verifyDigest\": 1", 1):  "verifyDigest is 1: write true or false",
 		broker + `, "tls": "SSL"}`:                                  `tls is "SSL": write "None", "TLSv1.2", "TLSv1.3"`,
 		broker + `, "content": "` + strings.Repeat("x", 200) + `"}`: `content is "xxx`,
 	} {

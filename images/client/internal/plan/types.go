@@ -42,7 +42,8 @@ type BrokerPlan struct {
 	DeliveryTimeoutMilliseconds int            `json:"deliveryTimeoutMilliseconds"`
 	ReadyMilliseconds           int            `json:"readyMilliseconds"`
 	WarmRounds                  int            `json:"warmRounds"`
-	KeepConnections             bool           `json:"keepConnections"`
+	Connections                 string         `json:"connections"`
+	MQTT                        MqttSettings   `json:"mqtt"`
 	Kafka                       KafkaSettings  `json:"kafka"`
 }
 
@@ -65,6 +66,11 @@ type KafkaSettings struct {
 	LingerMilliseconds int      `json:"lingerMilliseconds"`
 	BatchBytes         int      `json:"batchBytes"`
 	AllowedHosts       []string `json:"allowedHosts"`
+}
+
+// MqttSettings: The settings of the clients of MQTT.
+type MqttSettings struct {
+	Version string `json:"version"`
 }
 
 // NetworkPlan: Measure a network with ping, then iperf3.

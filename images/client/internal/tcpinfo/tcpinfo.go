@@ -85,7 +85,7 @@ func count(info *unix.TCPInfo, remote net.Addr) Counters {
 	segment, syn := headers(remote, info.Options&optionTimestamp != 0)
 	return Counters{
 		SentBytes:       sent(info) + int64(info.Segs_out)*segment + syn,
-		ReceivedBytes:   int64(info.Bytes_received) + int64(info.Segs_in)*segment + syn,
+		ReceivedBytes:   received(info) + int64(info.Segs_in)*segment + syn,
 		SentPackets:     int64(info.Segs_out),
 		ReceivedPackets: int64(info.Segs_in),
 		Retransmits:     int64(info.Total_retrans),
@@ -101,6 +101,15 @@ func sent(info *unix.TCPInfo) int64 {
 	whole := int64(info.Snd_mss)
 	acknowledged := int64(info.Bytes_acked) - 1
 	return min(acknowledged+int64(info.Unacked+info.Total_retrans)*whole, max(acknowledged, int64(info.Data_segs_out)*whole))
+}
+
+// received returns the payload that was received. The kernel counts a FIN as a byte of it.
+func received(info *unix.TCPInfo) int64 {
+	switch info.State {
+	case unix.BPF_TCP_CLOSE_WAIT, unix.BPF_TCP_LAST_ACK, unix.BPF_TCP_CLOSING, unix.BPF_TCP_TIME_WAIT, unix.BPF_TCP_CLOSE:
+		return max(int64(info.Bytes_received)-1, 0)
+	}
+	return int64(info.Bytes_received)
 }
 
 func info(conn *net.TCPConn) (*unix.TCPInfo, error) {

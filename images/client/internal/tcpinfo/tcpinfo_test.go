@@ -38,3 +38,12 @@ func TestSentBytesWithoutKernelCounter(t *testing.T) {
 		}
 	}
 }
+
+func TestFinIsNoPayload(t *testing.T) {
+	for state, payload := range map[uint8]int64{unix.BPF_TCP_ESTABLISHED: 501, unix.BPF_TCP_CLOSE_WAIT: 500, unix.BPF_TCP_CLOSE: 500} {
+		found := counted(unix.TCPInfo{State: state, Bytes_received: 501})
+		if found.ReceivedBytes != payload+synWithStamps {
+			t.Errorf("state %d: %d", state, found.ReceivedBytes)
+		}
+	}
+}

@@ -1,4 +1,4 @@
-"""An MQTT 3.1.1 connection with paho-mqtt that reconnects, and what it reports."""
+"""An MQTT connection with paho-mqtt that reconnects, and what it reports."""
 
 import socket
 import ssl
@@ -11,7 +11,8 @@ from time import monotonic_ns
 from typing import Any, Final
 
 from paho.mqtt.client import Client, ConnectFlags, DisconnectFlags, MQTTMessage
-from paho.mqtt.enums import CallbackAPIVersion
+from paho.mqtt.enums import CallbackAPIVersion, MQTTProtocolVersion
+from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.reasoncodes import ReasonCode
 
@@ -24,6 +25,7 @@ from tierbench_engine.sockets import local_address, tcp_info
 from .envelope import Codec, CorruptError
 
 DELIVERIES: Final = ("AtMostOnce", "AtLeastOnce", "ExactlyOnce")
+VERSION5: Final = "5"
 
 _CONNECT_SECONDS: Final = 5.0
 _RECONNECT_SECONDS: Final = 1
@@ -31,7 +33,12 @@ _ANSWER_SECONDS: Final = 10.0
 _FORGET_SECONDS: Final = 1.0
 _CONFIRM_SECONDS: Final = 600.0  # longer than any harness waits
 _KEEPALIVE_SECONDS: Final = 60
-_BAD_CREDENTIALS: Final = (0x86, 0x87)  # bad user name or password, not authorized
+_SESSION_SECONDS: Final = 3600  # that a session of MQTT 5 outlives its connection
+_REFUSALS: Final = {
+    0x84: "MqttVersionRefused",  # unsupported protocol version
+    0x86: "CredentialsRefused",  # bad user name or password
+    0x87: "CredentialsRefused",  # not authorized
+}
 _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
 
 _Outcome = FailureError | None
@@ -57,6 +64,7 @@ class Connection:
         self.content = content
         self._asked, self._pipe = asked, pipe
         self._qos = DELIVERIES.index(asked["delivery"])
+        self._five = asked.get("mqttVersion") == VERSION5
         key = Path(asked["keyFile"]).read_bytes() if asked["encryption"] != "None" else None
         self._encoder, self._decoder = Codec(asked["compression"], key), Codec(asked["compression"], key)
         self._outcome: SimpleQueue[_Outcome] = SimpleQueue()  # of the first attempt to connect, then of subscriptions
@@ -75,7 +83,12 @@ class Connection:
 
     def _make_client(self, clean: bool) -> Client:
         asked = self._asked
-        client = _Client(CallbackAPIVersion.VERSION2, asked["name"], clean_session=clean)
+        client = _Client(
+            CallbackAPIVersion.VERSION2,
+            asked["name"],
+            clean_session=None if self._five else clean,
+            protocol=MQTTProtocolVersion.MQTTv5 if self._five else MQTTProtocolVersion.MQTTv311,
+        )
         client.most_bytes = self.content.largest + _ENVELOPE_BYTES
         client.max_inflight_messages_set(0)  # the window is the run's own
         client.reconnect_delay_set(_RECONNECT_SECONDS, _RECONNECT_SECONDS)
@@ -102,7 +115,7 @@ class Connection:
         client.on_disconnect = self._on_disconnect
         if self._qos:
             client.on_publish = self._on_acknowledged
-        client.connect_async(self._asked["host"], self._asked["port"], _KEEPALIVE_SECONDS)
+        self._connect(client)
         client.loop_start()
         failure = self._await_outcome()
         if failure is not None:
@@ -111,6 +124,23 @@ class Connection:
             client.loop_stop()
             raise failure
         return self._made
+
+    def _connect(self, client: Client) -> None:
+        client.connect_async(
+            self._asked["host"],
+            self._asked["port"],
+            _KEEPALIVE_SECONDS,
+            clean_start=not self._qos,  # of MQTT 5. Mosquitto 2.0 saves no session that began with it
+            properties=self._session(PacketTypes.CONNECT, _SESSION_SECONDS),
+        )
+
+    def _session(self, kind: int, seconds: int) -> Properties | None:
+        """The properties of a packet that says how long MQTT 5 keeps the session of QoS 1 and 2."""
+        if not (self._five and self._qos):
+            return None
+        properties = Properties(kind)  # type: ignore[no-untyped-call]
+        properties.SessionExpiryInterval = seconds
+        return properties
 
     def subscribe(self, topic: str, echo: str) -> None:
         """Receives messages of a topic from now on, and sends them back.
@@ -191,9 +221,9 @@ class Connection:
         if self._run is not None:
             self._run.stop.set()
         up, counted = self._up, self.count()
-        self._client.disconnect()
+        self._client.disconnect(properties=self._session(PacketTypes.DISCONNECT, 0))
         self._client.loop_stop()
-        if self._qos and up:
+        if self._qos and up and not self._five:
             self._forget()
         return counted
 
@@ -231,9 +261,11 @@ class Connection:
             client.publish(self._echo, message.payload, self._qos)
 
     def _on_acknowledged(
-        self, _client: Client, _data: Any, identifier: int, _code: ReasonCode, _properties: Properties
+        self, _client: Client, _data: Any, identifier: int, code: ReasonCode, _properties: Properties
     ) -> None:
         now = monotonic_ns()
+        if code.is_failure:
+            return  # the broker refuses the message, which is lost
         with self._lock:
             number, _ = self._unacknowledged.pop(identifier, (None, 0))
             if number is None:
@@ -275,8 +307,7 @@ class Connection:
         self, client: Client, _data: Any, flags: ConnectFlags, code: ReasonCode, _properties: Properties | None
     ) -> None:
         if code.is_failure:
-            reason = "CredentialsRefused" if code.value in _BAD_CREDENTIALS else ""
-            self._settle(FailureError(reason, f"the broker refuses the connection: {code}"))
+            self._settle(FailureError(_REFUSALS.get(code.value, ""), f"the broker refuses the connection: {code}"))
         elif not self._opened:
             self._made["tlsNanoseconds"] = self._handshake
             self._made["connectNanoseconds"] = max(monotonic_ns() - self._attempted - self._handshake, 0)

@@ -7,7 +7,7 @@ from tierbench_engine.serve import serve
 from tierbench_engine.waiting import use_poll
 
 from . import VERSION
-from .connection import DELIVERIES, Connection
+from .connection import DELIVERIES, VERSION5, Connection
 from .envelope import COMPRESSIONS, ENCRYPTIONS
 
 
@@ -18,6 +18,7 @@ def about() -> Json:
         "version": f"{VERSION} (paho-mqtt {version('paho-mqtt')})",
         "schemes": ["mqtt", "mqtts"],
         "deliveries": DELIVERIES,
+        "mqttVersions": [VERSION5],
         "compressions": COMPRESSIONS,
         "encryptions": ENCRYPTIONS,
     }

@@ -170,14 +170,15 @@ class Exchange(Model):
     wire_received_packets: Count = Field(default=0, description="TCP segments that these connections received.")
     connections: Count = Field(
         default=0,
-        description="Connections at the start of the trial, new or kept. Several connections of one Kafka client count "
-        "as one.",
+        description="Connections at the start of the trial, new or kept, and those for a single message. Several "
+        "connections of one Kafka client count as one.",
     )
     setup_bytes: Count | None = Field(
         default=None,
         description="Bytes on the wire in both directions from the first SYN until all connections were ready for "
-        "messages. They include TCP, TLS, the login of the protocol, and subscriptions. Absent in a trial "
-        "that uses the connections of an earlier one.",
+        "messages. They include TCP, TLS, the login of the protocol, and subscriptions. A connection for a "
+        "single message counts here until it is ready, and in the load as a whole. Absent in a trial that uses the "
+        "connections of an earlier one.",
     )
     setup_packets: Count | None = Field(default=None, description="TCP segments of the connection setup.")
     load_bytes: Count = Field(

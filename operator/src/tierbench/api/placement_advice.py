@@ -27,6 +27,7 @@ class Dimension(StrEnum):
     BROKER = "broker"
     IMAGE = "image"
     CODEC = "codec"
+    MQTT_VERSION = "mqttVersion"
     COMPRESSION = "compression"
     ENCRYPTION = "encryption"
     TLS = "tls"

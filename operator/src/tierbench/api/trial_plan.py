@@ -182,6 +182,27 @@ class PlannedLoad(Model):
     duration_seconds: Whole = Field(default=0, description="Duration of the load.")
 
 
+class Connections(StrEnum):
+    """The lifetime of the connections of publishers and subscribers."""
+
+    EACH_TRIAL = "EachTrial"
+    KEPT = "Kept"
+    EACH_MESSAGE = "EachMessage"
+
+
+class MqttVersion(StrEnum):
+    """The version of MQTT."""
+
+    V3_1_1 = "3.1.1"
+    V5 = "5"
+
+
+class MqttSettings(Model):
+    """The settings of the clients of MQTT."""
+
+    version: MqttVersion = Field(default=MqttVersion.V3_1_1, description="Version of the protocol.")
+
+
 class KafkaSettings(Model):
     """The settings of Kafka's clients."""
 
@@ -258,7 +279,12 @@ class BrokerPlan(MeetingFields):
     warm_rounds: int = Field(
         default=20, ge=0, le=1000, description="Maximum number of warm-up rounds before the first trial of a target."
     )
-    keep_connections: bool = Field(default=False, description="Keep the connections of a target from trial to trial.")
+    connections: Connections = Field(
+        default=Connections.EACH_TRIAL,
+        description="EachTrial: new ones for each trial of a target. Kept: from trial to trial. EachMessage: new ones "
+        "for each trial, and publishers connect for each message.",
+    )
+    mqtt: MqttSettings = Field(default=MqttSettings(), description="The settings of the clients of MQTT.")
     kafka: KafkaSettings = Field(default=KafkaSettings(), description="The settings of Kafka's clients.")
 
 

@@ -11,7 +11,7 @@ _HEADER: Final = """\
 
 package plan
 """
-_INITIALISMS: Final = {"Url": "URL", "Tls": "TLS", "Ca": "CA"}
+_INITIALISMS: Final = {"Url": "URL", "Tls": "TLS", "Ca": "CA", "Mqtt": "MQTT"}
 _INT32_MAXIMUM: Final = 2**31 - 1
 _SCALARS: Final = {"string": "string", "boolean": "bool"}
 

@@ -21,7 +21,7 @@ KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMillisecon
 
 def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     """A result as the API server gives it."""
-    batches = {"batches": 10, "batchBytes": 500_000} if levels else {}
+    batches = {"batches": 10, "batchBytes": 500_000} if "codec" in levels else {}
     wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
     codecs = {"compressNanoseconds": 2 * 10**6, "decryptNanoseconds": 10**6}
     more = batches | wire | codecs
@@ -42,14 +42,20 @@ def filled() -> ResultStore[Any]:
     store = ResultStore(result_samples)
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
     store.update_benchmark({**head, "status": status}, deleted=False)
-    store.update_result(raw_result(), deleted=False)
+    store.update_result(raw_result(mqttVersion="5"), deleted=False)
     store.update_result(raw_result(2, **KAFKA), deleted=False)
     return store
 
 
 async def test_a_broker_as_prometheus_reads_it() -> None:
     found = await samples(filled())
-    labels = {"broker": "mosquitto", "payload_size": "1024", "delivery": "AtLeastOnce", "server_class": "jetson"}
+    labels = {
+        "broker": "mosquitto",
+        "mqtt_version": "5",
+        "payload_size": "1024",
+        "delivery": "AtLeastOnce",
+        "server_class": "jetson",
+    }
     assert one(found, "tierbench_broker_messages_sent", **labels) == 2000
     assert one(found, "tierbench_broker_messages_lost", **labels) == 10
     assert one(found, "tierbench_broker_throughput_messages_per_second", **labels) == 995

@@ -186,10 +186,21 @@ def test_the_pace_reaches_the_engine(pacing: dict[str, Any], in_flight: int, int
     assert given == {"type": pacing["type"], "inFlight": in_flight, "intervalNanoseconds": interval}
 
 
-@pytest.mark.parametrize(("connections", "kept"), [("EachTrial", False), ("Kept", True)])
-def test_connections_are_kept_where_that_is_asked_for(connections: str, kept: bool) -> None:
+@pytest.mark.parametrize("connections", ["EachTrial", "Kept", "EachMessage"])
+def test_connections_are_kept_where_that_is_asked_for(connections: str) -> None:
     (job,) = jobs(workload(clients={"nodeClassNames": ["user"], "connections": connections}))
-    assert plan_of(job)["keepConnections"] == kept
+    assert plan_of(job)["connections"] == connections
+
+
+def test_versions_of_mqtt_are_those_of_mqtt_alone() -> None:
+    brokers = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
+    given = workload(brokers=brokers, mqttClients={"versions": ["3.1.1", "5"]})
+    found = {
+        (case.levels["broker"], case.levels.get("mqttVersion"), str(plan_of(jobs(given, case)[0]).get("mqtt")))
+        for case in cases(given)
+    }
+    versions = {("mosquitto", version, str({"version": version})) for version in ("3.1.1", "5")}
+    assert found == {*versions, ("kafka", None, "None")}
 
 
 def test_pairs_are_shared_out_without_gap_or_overlap() -> None:

@@ -53,6 +53,7 @@ KIND: Final = BenchmarkKind(
         "encryption": FactorTraits(usual="None"),
         "compression": FactorTraits(usual="None"),
         "pairs": FactorTraits(usual="1", words="x{}", load=True),
+        "mqttVersion": FactorTraits(usual="3.1.1", words="MQTT {}", names=True),
         "codec": FactorTraits(usual="None"),
         "partitions": FactorTraits(usual="1", words="{} partitions"),
         "lingerMilliseconds": FactorTraits(usual="0", words="linger {} ms"),

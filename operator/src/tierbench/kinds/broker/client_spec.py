@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 from tierbench.api.benchmark import Clients
 from tierbench.api.model import SET, ClassName, Model, Rule, rules, text
 from tierbench.api.quantity import Size, distinct, is_size, parse_size
+from tierbench.api.trial_plan import Connections
 
 
 class EngineType(StrEnum):
@@ -16,13 +17,6 @@ class EngineType(StrEnum):
     NATIVE = "Native"
     PAHO = "Paho"
     SINETSTREAM = "SINETStream"
-
-
-class Connections(StrEnum):
-    """The lifetime of the connections of publishers and subscribers."""
-
-    EACH_TRIAL = "EachTrial"
-    KEPT = "Kept"
 
 
 class SubscribersType(StrEnum):
@@ -74,7 +68,8 @@ class BrokerClients(Clients):
         default=Connections.EACH_TRIAL,
         description="EachTrial: connections are established for each trial. Kept: they are established for the first "
         "trial of a case, and kept for its other trials with the same client. Only the first trial then measures "
-        "connecting.",
+        "connecting. EachMessage: a publisher connects for each message, and disconnects when the broker has "
+        "acknowledged it, as a device that sleeps in between. Only for MQTT, with the engine Native.",
     )
     engine: EngineType = Field(
         default=EngineType.NATIVE,

@@ -16,6 +16,7 @@ FACTORS: Final = (
     "encryption",
     "compression",
     "pairs",
+    "mqttVersion",
     "codec",
     "partitions",
     "lingerMilliseconds",

@@ -23,12 +23,16 @@ REASONS: Final = Reasons(
         "LowerQosGranted": "The broker grants a lower QoS than requested. Choose another `delivery`.",
         "MessagesUnusable": "The ConfigMap of your messages is missing or empty, or a message has less than 9 bytes. "
         "Fix it, and run again.",
+        "MqttVersionRefused": "The broker does not speak this version of MQTT. Choose another one of "
+        "`mqttClients.versions`.",
         "NotAuthorized": "The user may not use the topic. Fix the access rules of the broker.",
         "NothingAcknowledged": "The load ran, and the broker acknowledged no message. Read its log, and check what "
         "its user may write.",
         "NothingDelivered": "The load ran, and no message came back. Read the broker's log.",
         "PayloadNotDelivered": "A small message arrives, and one of this size does not. Raise the broker's limit, or "
         "use smaller sizes.",
+        "PortsExhausted": "Publishers that connect for each message used all ports of the client, because each holds a "
+        "closed connection for a minute. Send fewer messages, or use `clients.connections: EachTrial`.",
         "SeveralBrokers": "The Kafka has more than one broker, and the engine SINETStream supports one. Measure it "
         "with `clients.engine: Native`.",
         "TlsVersionRefused": "The broker does not allow the version of TLS. Choose another `tls`.",

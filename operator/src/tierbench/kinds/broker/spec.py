@@ -24,6 +24,7 @@ from tierbench.api.quantity import is_smaller
 from tierbench.api.run_policy import Timeouts
 from tierbench.api.trial_plan import Encryption, PacingType
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
+from tierbench.kinds.broker.mqtt import MQTT_CASES, MQTT_RULES, MqttFactors
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 
 
@@ -187,8 +188,8 @@ _KAFKA_CASES = (
 _MOSQUITTOS = f"self.brokers.filter(b, has(b.mosquitto)).map(b, {levels('b.mosquitto.images')}).sum()"
 _KAFKAS = f"self.brokers.filter(b, has(b.kafka)).map(b, {levels('b.kafka.images')}).sum()"
 _PLACES = (
-    f"{SERVER_NODES} * {_MOSQUITTOS} + {SERVER_NODES} * {_KAFKAS} * {_KAFKA_CASES}"
-    " + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT'))"
+    f"{SERVER_NODES} * {_MOSQUITTOS} * {MQTT_CASES} + {SERVER_NODES} * {_KAFKAS} * {_KAFKA_CASES}"
+    f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT')) * {MQTT_CASES}"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
 _CASES = (
@@ -270,6 +271,7 @@ class BrokerSpec(ServiceSpec):
     pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
         (1,), "Number of publishers, each with a subscriber of its own (a factor).", most=8
     )
+    mqtt_clients: MqttFactors = Field(default=MqttFactors(), description="Settings of the clients of MQTT.")
     kafka_clients: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
     pacing: Pacing = Field(
         default=Pacing(type=PacingType.CLOSED_LOOP),
@@ -346,6 +348,7 @@ class BrokerBenchmark(Benchmark):
         _LEVELS_OF_ZSTD,
         _CIPHERS,
         _ONE_AT_A_TIME,
+        *MQTT_RULES,
         _ARRIVALS,
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,

@@ -18,8 +18,9 @@ from tierbench.api.trial_plan import (
 )
 from tierbench.api.trial_plan import Role as PlannedRole
 from tierbench.kinds.broker import strimzi
-from tierbench.kinds.broker.client_spec import Connections, EngineType, Payload
+from tierbench.kinds.broker.client_spec import EngineType, Payload
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
+from tierbench.kinds.broker.mqtt import mqtt_factors, mqtt_settings
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
@@ -114,7 +115,7 @@ class BrokerWorkload:
             Factor("compression", spec.compression),
             Factor("pairs", tuple(map(str, spec.pairs))),
             *link_factors(spec),
-            *(kafka_factors(spec.kafka_clients) if kafka else ()),
+            *(kafka_factors(spec.kafka_clients) if kafka else mqtt_factors(spec.mqtt_clients)),
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
@@ -278,7 +279,8 @@ def trial_plan(
         tuning=tuning(spec),
         delivery_timeout_milliseconds=spec.timeouts.delivery_milliseconds,
         ready_milliseconds=spec.timeouts.first_message_seconds * 1000,
-        keep_connections=spec.clients.connections is Connections.KEPT,
+        connections=spec.clients.connections,
+        **mqtt_settings(case),
         **({"kafka": _kafka(case, endpoint)} if context.broker.protocol is Protocol.KAFKA else {}),
     )
 
