@@ -211,6 +211,30 @@ def test_only_sinetstream_has_other_ciphers(server: ApiServer, name: str) -> Non
     create(server, BROKERS, changed(body, "spec.clients.engine", "SINETStream"))
 
 
+def test_clients_resume_and_present_certificates_where_they_can(server: ApiServer, name: str) -> None:
+    body = changed(
+        smallest(BROKERS, name), "spec.tlsClients", {"handshakes": ["Resumed"], "certificates": ["Required"]}
+    )
+    with pytest.raises(RefusedError, match=r"only for connections with TLS: write, for example, tls: \[TLSv1\.3\]"):
+        create(server, BROKERS, body)
+    body = changed(body, "spec.tls", ["None", "TLSv1.3"])
+    for engine in ("Paho", "SINETStream"):
+        with pytest.raises(RefusedError, match=r"only clients\.engine: Native resumes sessions"):
+            create(server, BROKERS, changed(body, "spec.clients.engine", engine))
+    full = changed(changed(body, "spec.brokers", strimzi()), "spec.tlsClients.handshakes", ["Full"])
+    with pytest.raises(RefusedError, match="users of Strimzi have a password or a certificate, and not both"):
+        create(server, BROKERS, full)
+    outside = changed(changed(body, "spec.brokers", external()), "spec.tls", ["TLSv1.3"])
+    with pytest.raises(RefusedError, match=r"a secretRef whose Secret has the keys tls\.crt and tls\.key"):
+        create(server, BROKERS, outside)
+    for broker in (kafka(), external(protocol="Kafka", secretRef={"name": "site"})):
+        with pytest.raises(RefusedError, match="Kafka resumes few sessions"):
+            create(server, BROKERS, changed(changed(body, "spec.brokers", broker), "spec.tls", ["TLSv1.3"]))
+    full = changed(changed(body, "spec.brokers", kafka()), "spec.tlsClients.handshakes", ["Full"])
+    create(server, BROKERS, changed(full, "metadata.name", f"{name}-kafka"))
+    create(server, BROKERS, body)
+
+
 def test_sinetstream_sends_one_message_at_a_time(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), "spec.clients.engine", "SINETStream")
     with pytest.raises(RefusedError, match="the acknowledgement of each message: write inFlight: 1, or add pairs"):

@@ -106,6 +106,15 @@ def test_versions_of_mqtt_multiply_only_the_cases_of_mqtt(server: ApiServer, nam
         create(server, BROKERS, changed(given, "spec.delivery", ["AtMostOnce", "AtLeastOnce"]))
 
 
+def test_factors_of_tls_multiply_only_the_cases_with_tls(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), PAYLOAD_SIZES, list(range(100, 116)))
+    both = {"handshakes": ["Full", "Resumed"], "certificates": ["None", "Required"]}
+    body = changed(changed(body, "spec.tlsClients", both), "spec.tls", ["None", "TLSv1.2", "TLSv1.3"])
+    create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4, 5, 6]))
+    with pytest.raises(RefusedError, match="the matrix has 1008 cases, at most 1000 are allowed"):
+        create(server, BROKERS, changed(body, "spec.pairs", [1, 2, 3, 4, 5, 6, 7]))
+
+
 def test_networks_have_at_most_1000_cases(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.streams", list(range(1, 9)))
     body = changed(body, "spec.directions", ["Upload", "Download", "Bidirectional"])

@@ -113,6 +113,31 @@ def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...
 
 
 @pytest.mark.release
+def test_sessions_resume_and_clients_present_certificates(kubectl: Kubectl) -> None:
+    """Connecting takes fewer bytes with a resumed session, and more with a certificate."""
+    certificates = {"certificates": ["None", "Required"]}
+    both = {"handshakes": ["Full", "Resumed"], **certificates}
+    setup: dict[tuple[str, ...], int] = {}
+    results = run(kubectl, "mosquitto", tls=["TLSv1.2", "TLSv1.3"], tlsClients=both, seconds=600)
+    kafka = {"brokers": [{"name": "kafka", "kafka": {}}], "tls": ["TLSv1.3"], "tlsClients": certificates}
+    for result in (*results, *run(kubectl, "kafka", **kafka, seconds=600)):
+        levels, status = result["spec"]["levels"], result["status"]
+        assert "NotResumed" not in {note["reason"] for note in status.get("invalid", ())}
+        exchanges = [trial["exchange"] for trial in status["trials"]]
+        resumed = [exchange.get("resumedHandshakes", 0) for exchange in exchanges]
+        handshakes = [exchange["tlsHandshakes"] for exchange in exchanges]
+        assert resumed == (handshakes if levels["handshake"] == "Resumed" else [0] * len(handshakes))
+        key = levels["broker"], levels["tls"], levels["handshake"], levels["certificate"]
+        setup[key] = status["statistics"]["setupBytes"]["mean"]
+    for broker_name, version in ((key[0], key[1]) for key in setup):
+        found = {key[2:]: value for key, value in setup.items() if key[:2] == (broker_name, version)}
+        assert found["Full", "None"] < found["Full", "Required"], setup
+        if broker_name == "mosquitto":
+            assert found["Resumed", "None"] < found["Full", "None"], setup
+            assert found["Resumed", "Required"] < found["Full", "Required"], setup
+
+
+@pytest.mark.release
 def test_own_messages(kubectl: Kubectl) -> None:
     """All engines send the messages of a ConfigMap in turn. Only cases of a missing ConfigMap fail."""
     data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})

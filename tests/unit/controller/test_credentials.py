@@ -6,6 +6,7 @@ from base64 import b64decode
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from tierbench.controller.credentials import fill
 from tierbench.kinds.broker import providers
@@ -15,8 +16,8 @@ from tierbench.workloads.workload import Credentials
 MANIFEST = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "server"}}
 
 
-def data(*, certificate: bool = False, account: bool = False) -> dict[str, bytes]:
-    filled = fill(Credentials(MANIFEST, certificate, providers.account if account else None))
+def data(*, certificate: bool = False, account: bool = False, client: bool = False) -> dict[str, bytes]:
+    filled = fill(Credentials(MANIFEST, certificate, providers.account if account else None, client_certificate=client))
     return {key: b64decode(value) for key, value in filled["data"].items()}
 
 
@@ -24,6 +25,8 @@ def test_secret_has_only_the_keys_that_are_needed() -> None:
     agent = {"agent-token", "agent-key", "agent-pin"}
     assert set(data()) == agent
     assert set(data(certificate=True)) == {*agent, "ca.crt", "tls.crt", "tls.key"}
+    client = {"client.crt", "client.key"}
+    assert set(data(certificate=True, client=True)) == {*agent, "ca.crt", "tls.crt", "tls.key", *client}
     account = {"username", "password", "mosquitto-passwords", "kafka-account", "payload-key"}
     assert set(data(account=True)) == {*agent, *account}
 
@@ -58,8 +61,19 @@ def test_certificate_names_the_server_and_is_signed_by_the_ca() -> None:
     assert key.public_key() == certificate.public_key()
 
 
+def test_certificate_of_a_client_serves_no_server() -> None:
+    made = data(certificate=True, client=True)
+    ca, certificate = (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "client.crt"))
+    certificate.verify_directly_issued_by(ca)
+    usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
+    assert certificate.subject != certificate.issuer  # or OpenSSL takes it for self-signed
+    assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
+    assert load_pem_private_key(made["client.key"], password=None).public_key() == certificate.public_key()
+    assert made["client.key"] != made["tls.key"]
+
+
 def test_certificates_are_valid_whatever_the_clock_of_a_node_says() -> None:
-    made = data(certificate=True)
-    for certificate in (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt")):
+    made = data(certificate=True, client=True)
+    for certificate in (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt", "client.crt")):
         assert certificate.not_valid_before_utc.year == 1970
         assert certificate.not_valid_after_utc.year == 9999

@@ -33,6 +33,7 @@ BROKER: dict[str, Any] = {
     "pairs": [1],
     "mqttClients": {"versions": ["5"]},
     "kafkaClients": KAFKA,
+    "tlsClients": {"handshakes": ["Resumed"], "certificates": ["Required"]},
     "links": LINKS,
 }
 OWN = [{"name": "own", "configMapRef": {"name": "own"}}]

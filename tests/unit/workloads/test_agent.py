@@ -14,6 +14,7 @@ from tierbench.workloads.workload import Manifest, RunningServer
 
 AGENT = {"agent-token", "agent-key"}
 CERTIFICATE = {"tls.crt", "tls.key"}
+MUTUAL = {"certificates": ["Required"]}
 MOSQUITTO = [{"name": "m", "mosquitto": {}}]
 KAFKA = [{"name": "k", "kafka": {}}]
 
@@ -28,6 +29,7 @@ PODS: list[tuple[Manifest, str, set[str]]] = [
     (test_file_transfer.workload(tls=["None", "TLSv1.3"]).server(INSTANCE)[-1], "nginx", CERTIFICATE),
     (broker_pod(brokers=MOSQUITTO), "mosquitto", {"mosquitto-passwords"}),
     (broker_pod(brokers=MOSQUITTO, tls=["TLSv1.2"]), "mosquitto", {"mosquitto-passwords", *CERTIFICATE}),
+    (broker_pod(brokers=KAFKA, tls=["TLSv1.2"], tlsClients=MUTUAL), "kafka", {*CERTIFICATE, "ca.crt"}),
     (broker_pod(brokers=KAFKA), "kafka", set()),
     (broker_pod(brokers=KAFKA, tls=["TLSv1.2"]), "kafka", CERTIFICATE),
     (test_network.server()["Pod"][0], "iperf3-1", set()),

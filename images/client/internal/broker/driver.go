@@ -57,6 +57,7 @@ type Connection interface {
 type Statistics struct {
 	Connect    time.Duration // the TLS handshake left out
 	TLS        time.Duration
+	Handshakes Handshakes
 	Reconnects int64
 	Resent     int64 // messages
 	Batches    int64 // of messages that the broker took together
@@ -71,8 +72,23 @@ type Statistics struct {
 	Setup       tcpinfo.Counters // until each was ready for its message
 }
 
+// Handshakes count those of TLS, and those that resumed an earlier session.
+type Handshakes struct{ All, Resumed int64 }
+
+// Count adds a connection.
+func (h *Handshakes) Count(secured, resumed bool) {
+	if secured {
+		h.All++
+	}
+	if resumed {
+		h.Resumed++
+	}
+}
+
 // since returns the difference to earlier statistics of the same connection. The values of its setup stay.
 func (s Statistics) since(earlier Statistics) Statistics {
+	s.Handshakes.All -= earlier.Handshakes.All
+	s.Handshakes.Resumed -= earlier.Handshakes.Resumed
 	s.Reconnects -= earlier.Reconnects
 	s.Resent -= earlier.Resent
 	s.Batches -= earlier.Batches

@@ -129,6 +129,8 @@ func addCosts(total *contract.Exchange, one *pair) {
 
 func addConnection(total *contract.Exchange, statistics Statistics) {
 	total.Connections += max(1, statistics.Connections)
+	total.TLSHandshakes += statistics.Handshakes.All
+	total.ResumedHandshakes += statistics.Handshakes.Resumed
 	total.Reconnects += statistics.Reconnects
 	total.Retried += statistics.Resent
 	total.Batches += statistics.Batches

@@ -164,7 +164,10 @@ func checkBroker(given *plan.BrokerPlan) error {
 		return errors.New("role Echo needs several parts: it ends when the publishers say so")
 	}
 	if given.Engine != "" {
-		return nil // it says what it can do
+		if given.ResumeSessions || given.Targets[0].ClientCertificateFile != "" {
+			return errors.New("an engine has neither resumeSessions nor clientCertificateFile: leave out engine")
+		}
+		return nil // it says what else it can do
 	}
 	_, err := payload.NewCodec(given.Compression, "None", nil)
 	return err

@@ -47,7 +47,7 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 	if name == "" {
 		name = address.Hostname()
 	}
-	config, err := tlsconfig.New(given.TLS, target.CAFile, name)
+	config, err := clientSide(given, target, name)
 	if err != nil {
 		return nil, err
 	}
@@ -74,6 +74,21 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 		Timeout: milliseconds(given.DeliveryTimeoutMilliseconds), Gathers: given.Tuning == broker.Heavy, Refused: refused,
 		MessageBytes: messageBytes, Version: given.MQTT.Version,
 	}, nil
+}
+
+// clientSide returns how the client uses TLS; nil without.
+func clientSide(given *plan.BrokerPlan, target *plan.BrokerTarget, name string) (*tls.Config, error) {
+	config, err := tlsconfig.New(given.TLS, target.CAFile, name)
+	if config == nil || err != nil {
+		return nil, err
+	}
+	if given.ResumeSessions {
+		config.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	}
+	if target.ClientCertificateFile == "" {
+		return config, nil
+	}
+	return config, tlsconfig.Present(config, target.ClientCertificateFile, target.ClientKeyFile)
 }
 
 func engineDriver(

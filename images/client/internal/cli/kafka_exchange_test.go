@@ -20,6 +20,14 @@ func TestKafka(t *testing.T) {
 	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })
 	t.Run("codecs", func(t *testing.T) { kafkaCodecs(t, broker) })
 	t.Run("refusals", func(t *testing.T) { kafkaRefusals(t, broker) })
+	t.Run("certificates of clients are required", func(t *testing.T) {
+		requiresCertificates(t, broker.folder, at("kafkas", broker.tlsPort), "false", func(tls string, more ...string) []string {
+			return instead(broker.arguments(tls, more...), at("kafkas", broker.mutualPort))
+		})
+	})
+	t.Run("bytes of a handshake are those of a capture", func(t *testing.T) {
+		comparesWithCapture(t, broker.folder, "kafkas", map[string]int{"": broker.tlsPort, "client.crt": broker.mutualPort}, false)
+	})
 	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
 	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
 }

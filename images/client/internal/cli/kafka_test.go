@@ -20,14 +20,20 @@ node.id=1
 controller.quorum.voters=1@127.0.0.1:%[2]d
 controller.listener.names=CONTROLLER
 inter.broker.listener.name=OPEN
-listeners=PLAIN://127.0.0.1:%[3]d,SECURED://127.0.0.1:%[4]d,OPEN://127.0.0.1:%[5]d,CONTROLLER://127.0.0.1:%[2]d
-advertised.listeners=PLAIN://broker:1,SECURED://broker:2,OPEN://127.0.0.1:%[5]d
-listener.security.protocol.map=PLAIN:SASL_PLAINTEXT,SECURED:SASL_SSL,OPEN:PLAINTEXT,CONTROLLER:PLAINTEXT
+listeners=PLAIN://127.0.0.1:%[3]d,SECURED://127.0.0.1:%[4]d,OPEN://127.0.0.1:%[5]d,MUTUAL://127.0.0.1:%[6]d,CONTROLLER://127.0.0.1:%[2]d
+advertised.listeners=PLAIN://broker:1,SECURED://broker:2,MUTUAL://broker:3,OPEN://127.0.0.1:%[5]d
+listener.security.protocol.map=PLAIN:SASL_PLAINTEXT,SECURED:SASL_SSL,MUTUAL:SASL_SSL,OPEN:PLAINTEXT,CONTROLLER:PLAINTEXT
 sasl.enabled.mechanisms=SCRAM-SHA-512
 listener.name.plain.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secured.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
 listener.name.secured.ssl.keystore.type=PEM
 listener.name.secured.ssl.keystore.location=%[1]s/tls.pem
+listener.name.mutual.scram-sha-512.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required;
+listener.name.mutual.ssl.keystore.type=PEM
+listener.name.mutual.ssl.keystore.location=%[1]s/tls.pem
+listener.name.mutual.ssl.client.auth=required
+listener.name.mutual.ssl.truststore.type=PEM
+listener.name.mutual.ssl.truststore.location=%[1]s/tls.crt
 log.dirs=%[1]s/data
 auto.create.topics.enable=false
 broker.session.timeout.ms=3000
@@ -55,6 +61,7 @@ var jars = sync.OnceValues(func() (string, error) {
 type kafkaBroker struct {
 	folder        string
 	port, tlsPort int
+	mutualPort    int    // where clients need certificates
 	openPort      int    // where it asks for no account, and is known by its own address
 	topic         string // of the load that was started last
 	process       *exec.Cmd
@@ -63,14 +70,15 @@ type kafkaBroker struct {
 
 func startKafka(t *testing.T, more ...string) *kafkaBroker {
 	t.Helper()
-	made := &kafkaBroker{folder: t.TempDir(), port: porttest.Free(t), tlsPort: porttest.Free(t), openPort: porttest.Free(t)}
+	made := &kafkaBroker{folder: t.TempDir(), port: porttest.Free(t), tlsPort: porttest.Free(t), openPort: porttest.Free(t), mutualPort: porttest.Free(t)}
 	writeCertificates(t, made.folder, later)
+	issueCertificate(t, made.folder)
 	write(t, filepath.Join(made.folder, "tls.pem"), string(read(t, made.folder+"/tls.pkcs8"))+string(read(t, made.folder+"/tls.crt")))
 	write(t, filepath.Join(made.folder, "username"), "user")
 	write(t, filepath.Join(made.folder, "password"), "right\n")
 	write(t, filepath.Join(made.folder, "wrong"), "wrong")
 	write(t, filepath.Join(made.folder, "key"), "0123456789abcdef")
-	config := fmt.Sprintf(kafkaConfig, made.folder, porttest.Free(t), made.port, made.tlsPort, made.openPort) + strings.Join(more, "\n")
+	config := fmt.Sprintf(kafkaConfig, made.folder, porttest.Free(t), made.port, made.tlsPort, made.openPort, made.mutualPort) + strings.Join(more, "\n")
 	write(t, filepath.Join(made.folder, "server.properties"), config)
 	write(t, filepath.Join(made.folder, "account"), "SCRAM-SHA-512=[name=user,password=right]")
 	format := made.java(t, "kafka.tools.StorageTool", "format", "--cluster-id=dGllcmJlbmNoLWthZmthMQ",

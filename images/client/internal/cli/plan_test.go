@@ -12,7 +12,8 @@ import (
 
 // targetFields are the fields of each target. Tests write each once for all targets, or once for each.
 var targetFields = []string{
-	"url", "server", "pingHost", "topic", "usernameFile", "passwordFile", "caFile", "case", "deadlineSeconds",
+	"url", "server", "pingHost", "topic", "usernameFile", "passwordFile", "caFile", "clientCertificateFile",
+	"clientKeyFile", "case", "deadlineSeconds",
 	"agent.url", "agent.tokenFile", "agent.pinFile",
 }
 

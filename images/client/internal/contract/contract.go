@@ -213,6 +213,8 @@ type Exchange struct {
 	Discarded           int64            `json:"discarded"`
 	Steady              *bool            `json:"steady,omitempty"`
 	Cipher              string           `json:"cipher,omitempty"`
+	TLSHandshakes       int64            `json:"tlsHandshakes,omitempty"`
+	ResumedHandshakes   int64            `json:"resumedHandshakes,omitempty"`
 	Batches             int64            `json:"batches"`
 	BatchBytes          int64            `json:"batchBytes"`
 	SentBytes           int64            `json:"sentBytes"`

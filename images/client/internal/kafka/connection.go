@@ -40,6 +40,7 @@ type connection struct {
 	lost       bool // the last of them broke off
 	closing    bool
 	failed     error // of the last attempt to connect
+	certified  bool  // the broker asked for a certificate
 	refused    time.Time
 	topic      string // that ends with it
 	reads      bool
@@ -73,6 +74,8 @@ func (c *connection) opened(one *conn) {
 		return
 	}
 	c.open[one] = struct{}{}
+	c.certified = one.Asked
+	c.statistics.Handshakes.Count(one.Cipher != "", one.Resumed)
 	if !c.connected {
 		c.statistics.TLS = one.Handshake
 		c.statistics.Transport = broker.Transport{Local: one.TCP.LocalAddr(), Congestion: one.Congestion(), Cipher: one.Cipher}
@@ -158,11 +161,12 @@ func (c *connection) refusal(err error) error {
 	if c.failed != nil {
 		err = c.failed
 	}
+	asked := c.certified
 	c.mutex.Unlock()
 	if errors.Is(err, kerr.SaslAuthenticationFailed) || errors.Is(err, kerr.UnsupportedSaslMechanism) {
 		return transport.Failure("CredentialsRefused", "the broker refuses the user or the password with SCRAM-SHA-512: check both", err)
 	}
-	return transport.Refusal(err, c.driver.TLS != nil)
+	return transport.Refusal(err, c.driver.TLS != nil, asked)
 }
 
 // Connected reports whether a connection that carries messages is open. A producer without messages to send does not

@@ -54,6 +54,7 @@ type link struct {
 
 	mutex      sync.Mutex
 	statistics broker.Statistics
+	certified  bool // the broker asked for a certificate
 	connected  bool // once
 	unsure     bool // something that is not acknowledged may not have reached the broker
 }
@@ -159,6 +160,8 @@ func (l *link) open(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	l.mutex.Lock()
+	l.certified = made.Asked
+	l.statistics.Handshakes.Count(made.Cipher != "", made.Resumed)
 	if !l.connected {
 		l.statistics.TLS = made.Handshake
 		l.statistics.Transport = broker.Transport{Local: made.TCP.LocalAddr(), Congestion: made.Congestion(), Cipher: made.Cipher}

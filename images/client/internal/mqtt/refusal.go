@@ -30,7 +30,10 @@ func (l *link) refusal(err error) error {
 	case errors.Is(err, packets.ErrorRefusedBadProtocolVersion):
 		return transport.Failure("MqttVersionRefused", "the broker does not speak this version of MQTT: choose another one", err)
 	}
-	return transport.Refusal(err, l.driver.TLS != nil)
+	l.mutex.Lock()
+	asked := l.certified
+	l.mutex.Unlock()
+	return transport.Refusal(err, l.driver.TLS != nil, asked)
 }
 
 // isGranted returns why the answer to a subscription is not good enough.

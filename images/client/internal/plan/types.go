@@ -24,6 +24,7 @@ type BrokerPlan struct {
 	Engine                      string         `json:"engine"`
 	TLS                         string         `json:"tls"`
 	ServerName                  string         `json:"serverName"`
+	ResumeSessions              bool           `json:"resumeSessions"`
 	Pairs                       int            `json:"pairs"`
 	FirstPair                   int            `json:"firstPair"`
 	Role                        string         `json:"role"`
@@ -49,14 +50,16 @@ type BrokerPlan struct {
 
 // BrokerTarget: A broker.
 type BrokerTarget struct {
-	Case            int         `json:"case"`
-	DeadlineSeconds int         `json:"deadlineSeconds"`
-	Agent           AgentAccess `json:"agent"`
-	URL             string      `json:"url"`
-	Topic           string      `json:"topic"`
-	UsernameFile    string      `json:"usernameFile"`
-	PasswordFile    string      `json:"passwordFile"`
-	CAFile          string      `json:"caFile"`
+	Case                  int         `json:"case"`
+	DeadlineSeconds       int         `json:"deadlineSeconds"`
+	Agent                 AgentAccess `json:"agent"`
+	URL                   string      `json:"url"`
+	Topic                 string      `json:"topic"`
+	UsernameFile          string      `json:"usernameFile"`
+	PasswordFile          string      `json:"passwordFile"`
+	CAFile                string      `json:"caFile"`
+	ClientCertificateFile string      `json:"clientCertificateFile"`
+	ClientKeyFile         string      `json:"clientKeyFile"`
 }
 
 // KafkaSettings: The settings of Kafka's clients.

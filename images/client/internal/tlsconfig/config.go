@@ -1,4 +1,4 @@
-// Package tlsconfig creates TLS configurations.
+// Package tlsconfig creates TLS configurations of clients.
 package tlsconfig
 
 import (
@@ -32,4 +32,14 @@ func New(version, caFile, serverName string) (*tls.Config, error) {
 		return nil, fmt.Errorf("caFile %s holds no certificate in PEM form", caFile)
 	}
 	return config, nil
+}
+
+// Present lets connections present the certificate in a file to a server that asks for one.
+func Present(config *tls.Config, certificateFile, keyFile string) error {
+	certificate, err := tls.LoadX509KeyPair(certificateFile, keyFile)
+	if err != nil {
+		return fmt.Errorf("clientCertificateFile and clientKeyFile: %w", err)
+	}
+	config.Certificates = []tls.Certificate{certificate}
+	return nil
 }

@@ -15,12 +15,16 @@ import (
 
 const connectTimeout = 10 * time.Second
 
+var errNotAsked = errors.New("no CertificateRequest in the handshake")
+
 // Conn is a connection over TCP.
 type Conn struct {
 	net.Conn
 	TCP       *net.TCPConn
 	Handshake time.Duration // of TLS
-	Cipher    string        // of TLS
+	Cipher    string        // of TLS; empty without
+	Resumed   bool          // the session of an earlier connection
+	Asked     bool          // for a certificate of the client
 }
 
 // Options are the options of Dial.
@@ -53,14 +57,41 @@ func Dial(ctx context.Context, options Options) (*Conn, error) {
 	if options.TLS == nil {
 		return &Conn{Conn: over, TCP: tcp}, nil
 	}
-	started := time.Now()
-	secured := tls.Client(over, options.TLS)
-	if err := secured.HandshakeContext(limit); err != nil {
+	made, err := secure(limit, over, options.TLS)
+	if err != nil {
 		tcp.Close()
 		return nil, err
 	}
-	took := time.Since(started)
-	return &Conn{secured, tcp, took, tls.CipherSuiteName(secured.ConnectionState().CipherSuite)}, nil
+	made.TCP = tcp
+	return made, nil
+}
+
+// secure makes the handshake. The broker gets the client's certificate whatever CAs it names, as from most libraries.
+func secure(ctx context.Context, over net.Conn, config *tls.Config) (*Conn, error) {
+	made, own := &Conn{}, &tls.Certificate{}
+	if len(config.Certificates) > 0 {
+		own = &config.Certificates[0]
+	}
+	config = config.Clone()
+	config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+		made.Asked = true
+		return own, nil
+	}
+	started, secured := time.Now(), tls.Client(over, config)
+	err := secured.HandshakeContext(ctx)
+	made.Handshake = time.Since(started)
+	switch {
+	case err != nil && made.Asked:
+		return nil, askedError{err}
+	case err != nil:
+		return nil, err
+	}
+	state := secured.ConnectionState()
+	made.Conn, made.Cipher, made.Resumed = secured, tls.CipherSuiteName(state.CipherSuite), state.DidResume
+	if len(own.Certificate) > 0 && !made.Asked && !made.Resumed {
+		return nil, Failure("ClientCertificateUnused", "the broker asks for no certificate of the client: let it require one at this port, or write tlsClients.certificates: [None]", errNotAsked)
+	}
+	return made, nil
 }
 
 // Congestion returns the congestion control algorithm, or an empty string if it is unknown.

@@ -146,6 +146,14 @@ class Exchange(Model):
         default=None, description="Whether the trial reached a steady state. Absent for few messages."
     )
     cipher: Printable | None = Field(default=None, max_length=63, description="Cipher suite of TLS.")
+    tls_handshakes: Count = Field(
+        default=0,
+        description="TLS handshakes of the clients' connections, including those of reconnects. Only the engine Native "
+        "counts them.",
+    )
+    resumed_handshakes: Count = Field(
+        default=0, description="TLS handshakes that resumed the session of an earlier connection."
+    )
     batches: Count = Field(default=0, description="Batches that a broker with batches accepted, of all publishers.")
     batch_bytes: Count = Field(
         default=0, description="Bytes of the messages in batches, after compression by the broker's codec."

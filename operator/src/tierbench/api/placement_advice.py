@@ -31,6 +31,8 @@ class Dimension(StrEnum):
     COMPRESSION = "compression"
     ENCRYPTION = "encryption"
     TLS = "tls"
+    HANDSHAKE = "handshake"
+    CERTIFICATE = "certificate"
     DELIVERY = "delivery"
     PROTOCOL = "protocol"
     ACCESS = "access"

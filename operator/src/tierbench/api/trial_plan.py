@@ -232,6 +232,8 @@ class BrokerTarget(TargetFields):
     username_file: Path = Field(description="File with the user's name.")
     password_file: Path = Field(description="File with the password.")
     ca_file: Path = Field(description="The CA to trust instead of those of the system.")
+    client_certificate_file: Path = Field(description="The certificate that the client presents. Empty: none.")
+    client_key_file: Path = Field(description="The private key of this certificate.")
 
 
 class BrokerPlan(MeetingFields):
@@ -246,6 +248,9 @@ class BrokerPlan(MeetingFields):
     server_name: Path = Field(
         description="Name in the broker's certificate, and in the addresses that Kafka advertises. Empty: the host of "
         "the URL."
+    )
+    resume_sessions: bool = Field(
+        default=False, description="Resume the TLS session of an earlier connection, instead of a full handshake."
     )
     pairs: int = Field(default=1, ge=1, le=256, description="Number of publishers, each with its own subscriber.")
     first_pair: Whole = Field(default=0, description="Number of the first pair.")

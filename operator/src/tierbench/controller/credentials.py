@@ -12,11 +12,21 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from tierbench.workloads.pods import AGENT_KEY, AGENT_PIN, AGENT_TOKEN, SERVER_NAME
+from tierbench.workloads.pods import (
+    AGENT_KEY,
+    AGENT_PIN,
+    AGENT_TOKEN,
+    CA,
+    CLIENT_CERTIFICATE,
+    CLIENT_NAME,
+    SERVER_NAME,
+    TLS_CERTIFICATE,
+)
 from tierbench.workloads.workload import Credentials, Manifest
 
 # A certificate belongs to one server of one run, and clocks of nodes differ by any amount.
 _FIRST, _LAST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+_AUTHORITY = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
 _LONGEST_NAME = 64
 _DER, _PEM = serialization.Encoding.DER, serialization.Encoding.PEM
 _PKCS8 = serialization.PrivateFormat.PKCS8
@@ -25,14 +35,14 @@ _PKCS8 = serialization.PrivateFormat.PKCS8
 def fill(credentials: Credentials, of_run: Mapping[str, bytes] = MappingProxyType({})) -> Manifest:
     """Returns the Secret with new data: token, key and pin of the agent, and what is the same in the whole run.
 
-    With `certificate`, it also has a CA and a server certificate that the CA signed. With `account`, it also has what
-    that function returns for the user.
+    With `certificate`, it also has a CA and a server certificate that the CA signed, and with `client_certificate` one
+    of the clients. With `account`, it also has what that function returns for the user.
     """
     data = {**_agent(), **of_run}
     if credentials.account is not None:
         data |= credentials.account(credentials.username)
     if credentials.certificate:
-        data |= certificates(SERVER_NAME)
+        data |= certificates(SERVER_NAME, client=CLIENT_NAME if credentials.client_certificate else "")
     return {**credentials.manifest, "data": {key: b64encode(value).decode() for key, value in data.items()}}
 
 
@@ -59,41 +69,45 @@ def new_key() -> bytes:
 
 def self_signed(key: ec.EllipticCurvePrivateKey) -> bytes:
     """Returns a certificate of a key, for clients that know its pin."""
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
-    return _builder(name, name, key.public_key()).sign(key, hashes.SHA256()).public_bytes(_PEM)
+    return _builder(_AUTHORITY, _AUTHORITY, key.public_key()).sign(key, hashes.SHA256()).public_bytes(_PEM)
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
     return key.private_bytes(_PEM, _PKCS8, serialization.NoEncryption())
 
 
-def certificates(*hosts: str) -> dict[str, bytes]:
-    """Returns a CA certificate, and key and certificate of a server with these names.
+def certificates(*hosts: str, client: str = "") -> dict[str, bytes]:
+    """Returns a CA certificate, key and certificate of a server with these names, and those of a client if it is named.
 
     The key of the CA is not kept, so nothing else can be signed with it.
     """
-    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    ca_name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tierbench")])
+    ca_key = ec.generate_private_key(ec.SECP256R1())
     ca = (
-        _builder(ca_name, ca_name, ca_key.public_key())
+        _builder(_AUTHORITY, _AUTHORITY, ca_key.public_key())
         .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
         .add_extension(x509.SubjectKeyIdentifier.from_public_key(ca_key.public_key()), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, hosts[0][:_LONGEST_NAME])])
-    certificate = (
-        _builder(name, ca_name, key.public_key())
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts]), critical=False)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key()), critical=False)
-        .sign(ca_key, hashes.SHA256())
-    )
-    return {
-        "ca.crt": ca.public_bytes(_PEM),
-        "tls.crt": certificate.public_bytes(_PEM),
-        "tls.key": _pem(key),
-    }
+    names = x509.SubjectAlternativeName([x509.DNSName(host) for host in hosts])
+    server = _signed(ca_key, hosts[0], ExtendedKeyUsageOID.SERVER_AUTH, names)
+    made = {CA: ca.public_bytes(_PEM), **dict(zip(TLS_CERTIFICATE, server, strict=True))}
+    if client:
+        made |= zip(CLIENT_CERTIFICATE, _signed(ca_key, client, ExtendedKeyUsageOID.CLIENT_AUTH), strict=True)
+    return made
+
+
+def _signed(
+    ca_key: ec.EllipticCurvePrivateKey, name: str, usage: x509.ObjectIdentifier, *extensions: x509.ExtensionType
+) -> tuple[bytes, bytes]:
+    """Returns a certificate of a new key, and the key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:_LONGEST_NAME])])
+    issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(ca_key.public_key())
+    builder = _builder(subject, _AUTHORITY, key.public_key())
+    builder = builder.add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+    for extension in (*extensions, x509.ExtendedKeyUsage([usage]), issuer):
+        builder = builder.add_extension(extension, critical=False)
+    return builder.sign(ca_key, hashes.SHA256()).public_bytes(_PEM), _pem(key)
 
 
 def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:

@@ -1,6 +1,6 @@
 """The plan of a benchmark: the spec becomes cases, with the same numbers in every run, and blocks of trials."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from random import Random
@@ -15,11 +15,15 @@ from tierbench.api.trial_plan import MAXIMUM_TARGETS
 
 @dataclass(frozen=True)
 class Factor:
-    """A factor of a benchmark and its levels. With `prepared`, a server is prepared for all levels before it starts."""
+    """A factor of a benchmark and its levels. With `prepared`, a server is prepared for all levels before it starts.
+
+    `unless` is the name and a level of an earlier factor: cases with this level do not have the factor.
+    """
 
     name: str
     levels: tuple[str, ...]
     prepared: bool = False
+    unless: tuple[str, str] | None = None
 
 
 STANDALONE: Final = "Standalone"
@@ -106,7 +110,8 @@ def refinement_cases(
         (
             placement,
             ClientPlacement(client_class),
-            dict(placement.levels) | {factor.name: levels[factor.name] for factor in factors(placement)},
+            dict(placement.levels)
+            | {factor.name: levels[factor.name] for factor in factors(placement) if factor.name in levels},
         )
         for client_class, levels in combinations
         for placement in places
@@ -115,10 +120,18 @@ def refinement_cases(
     return tuple(Case(number, *combination) for number, combination in enumerate(found, start=planned + 1))
 
 
-def _levels(factors: Sequence[Factor]) -> Iterator[dict[str, str]]:
-    names = [factor.name for factor in factors]
-    for levels in product(*(factor.levels for factor in factors)):
-        yield dict(zip(names, levels, strict=True))
+def _levels(factors: Sequence[Factor]) -> list[dict[str, str]]:
+    combinations: list[dict[str, str]] = [{}]
+    for factor in factors:
+        combinations = [given | level for given in combinations for level in _further(factor, given)]
+    return combinations
+
+
+def _further(factor: Factor, given: Mapping[str, str]) -> list[dict[str, str]]:
+    """Returns the levels of a factor in cases with the given levels of earlier factors."""
+    if factor.unless is not None and factor.unless in given.items():
+        return [{}]
+    return [{factor.name: level} for level in factor.levels]
 
 
 ServerGroup = tuple[ServerPlacement, ...]

@@ -49,13 +49,16 @@ AGENT_KEY: Final = "agent-key"
 AGENT_PIN: Final = "agent-pin"
 COLLECTOR_TOKEN: Final = "collector-token"  # noqa: S105 (the name of one)
 COLLECTOR_PIN: Final = "collector-pin"
+CA: Final = "ca.crt"
 TLS_CERTIFICATE: Final = ("tls.crt", "tls.key")
+CLIENT_CERTIFICATE: Final = ("client.crt", "client.key")
 
 SMALL_REQUESTS: Final = {"cpu": "50m", "memory": "32Mi"}
 """The requests of a program that needs very little while it waits."""
 _DISK: Final = {"ephemeral-storage": "32Mi"}
 
 SERVER_NAME: Final = "server.tierbench.internal"
+CLIENT_NAME: Final = "client.tierbench.internal"
 
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 """Lets every group open ICMP sockets without a capability, because the platform can choose the pod's group. It only

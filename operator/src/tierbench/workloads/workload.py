@@ -283,13 +283,15 @@ class Target:
 class Credentials:
     """A Secret that is filled with random credentials when it is created.
 
-    `certificate` adds a CA and a server certificate. `account` returns what a user of this name needs.
+    `certificate` adds a CA and a server certificate, `client_certificate` also one of the clients. `account` returns
+    what a user of this name needs.
     """
 
     manifest: Manifest
     certificate: bool
     account: Callable[[str], Mapping[str, bytes]] | None = None
     username: str = "tierbench"
+    client_certificate: bool = False
 
 
 def secret(owner: Owner, instance: ServerInstance) -> Manifest:

@@ -107,6 +107,18 @@ def test_says_that_round_trips_never_settled() -> None:
     assert [fact.reason for fact in measured(line(1, steady=False), line(2, steady=True)).facts] == ["NotSteady"]
 
 
+@pytest.mark.parametrize(
+    ("asked", "resumed", "messages"),
+    [("Resumed", 3, ["1 of 4 TLS handshakes were full"]), ("Resumed", 4, []), ("Full", 0, [])],
+)
+def test_not_valid_if_sessions_were_not_resumed(asked: str, resumed: int, messages: list[str]) -> None:
+    trial = line(1, tlsHandshakes=4, resumedHandshakes=resumed)
+    found = measured(trial, tls="TLSv1.3", handshake=asked).invalid
+    assert [(note.reason, note.message.partition(",")[0]) for note in found] == [
+        ("NotResumed", message) for message in messages
+    ]
+
+
 def test_what_was_not_sent_and_what_was_left_out_are_counted() -> None:
     messages = measured(line(1, unsent=5, discarded=40), line(2, unsent=1)).counts.messages
     assert messages is not None
@@ -134,7 +146,10 @@ def test_a_trial_counts_once_all_parts_have_printed_it() -> None:
 
 
 def test_an_echo_costs_and_counts_nothing() -> None:
-    wire = ("wireSentBytes", "wireSentPackets", "connections", "setupBytes", "setupPackets", "loadBytes", "loadPackets")
+    wire = (
+        *("wireSentBytes", "wireSentPackets", "connections", "setupBytes", "setupPackets", "loadBytes", "loadPackets"),
+        *("tlsHandshakes", "resumedHandshakes"),
+    )
     echo = line(1, sent=0, received=1000, reconnects=1, **dict.fromkeys(wire, 5))
     own = line(1, **dict.fromkeys(wire, 7))
     (merged,) = merge_parts([PartOutput([own]), PartOutput([echo], echo=True)])

@@ -42,7 +42,7 @@ def filled() -> ResultStore[Any]:
     store = ResultStore(result_samples)
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
     store.update_benchmark({**head, "status": status}, deleted=False)
-    store.update_result(raw_result(mqttVersion="5"), deleted=False)
+    store.update_result(raw_result(mqttVersion="5", handshake="Resumed", certificate="Required"), deleted=False)
     store.update_result(raw_result(2, **KAFKA), deleted=False)
     return store
 

@@ -5,6 +5,7 @@ from typing import Final
 from tierbench.kinds.broker import measures, metrics, reasons, report, sinetstream, strimzi_lifecycle
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
+from tierbench.kinds.broker.tls import CERTIFICATE, HANDSHAKE
 from tierbench.kinds.broker.workload import BrokerWorkload, not_from_outside
 from tierbench.kinds.registry import BenchmarkKind, FactorTraits, Image, Measures, Metrics, Report, ReportSection
 
@@ -50,6 +51,8 @@ KIND: Final = BenchmarkKind(
         "broker": FactorTraits(names=True, first=True),
         "payloadSize": FactorTraits(first=True, amount=True, refinable=True),
         "content": FactorTraits(usual="Random"),
+        HANDSHAKE: FactorTraits(usual="Full", words="{} handshakes"),
+        CERTIFICATE: FactorTraits(usual="None", words="client certificates {}"),
         "encryption": FactorTraits(usual="None"),
         "compression": FactorTraits(usual="None"),
         "pairs": FactorTraits(usual="1", words="x{}", load=True),

@@ -1,16 +1,27 @@
 """Apache Kafka on a node: one broker that is its own controller, sized by the node, with a complete configuration."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.quantity import format_size, parse_size
-from tierbench.kinds.broker.server import ACCOUNT_FOLDER, CONFIGURATION, DATA, BrokerServer, share, storage_size
+from tierbench.kinds.broker.server import (
+    ACCOUNT_FOLDER,
+    CONFIGURATION,
+    DATA,
+    MUTUAL,
+    BrokerServer,
+    share,
+    storage_size,
+    tls_credentials,
+)
 from tierbench.kinds.broker.server_spec import Kafka, KafkaFactors
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.plan import Factor
-from tierbench.workloads.pods import CREDENTIALS, SERVER_NAME, TLS_CERTIFICATE
+from tierbench.workloads.pods import CA, CREDENTIALS, SERVER_NAME
 from tierbench.workloads.workload import NodeSize, ServerInstance
 
 PORTS: Final = {"kafka": 9092, "kafkas": 9093}
+MUTUAL_PORTS: Final = {f"kafkas{MUTUAL}": 9096}
 CODEC: Final = "codec"
 PARTITIONS: Final = "partitions"
 LINGER: Final = "lingerMilliseconds"
@@ -49,17 +60,25 @@ rootLogger.appenderRef.console.ref=console
 _PROTOCOLS: Final = {
     "KAFKA": "SASL_PLAINTEXT",
     "KAFKAS": "SASL_SSL",
+    "KAFKAS-MUTUAL": "SASL_SSL",
     "INTERNAL": "PLAINTEXT",
     "CONTROLLER": "PLAINTEXT",
 }
 _SCRAM: Final = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-_TLS: Final = {
+_FILES: Final = {
     "config.providers": "files",
     "config.providers.files.class": "org.apache.kafka.common.config.provider.DirectoryConfigProvider",
-    "listener.name.kafkas.ssl.keystore.type": "PEM",
-    "listener.name.kafkas.ssl.keystore.key": f"${{files:{CREDENTIALS}:tls.key}}",
-    "listener.name.kafkas.ssl.keystore.certificate.chain": f"${{files:{CREDENTIALS}:tls.crt}}",
-    "listener.name.kafkas.ssl.enabled.protocols": "TLSv1.2,TLSv1.3",
+}
+_TLS: Final = {
+    "keystore.type": "PEM",
+    "keystore.key": f"${{files:{CREDENTIALS}:tls.key}}",
+    "keystore.certificate.chain": f"${{files:{CREDENTIALS}:tls.crt}}",
+    "enabled.protocols": "TLSv1.2,TLSv1.3",
+}
+_MUTUAL: Final = {
+    "client.auth": "required",
+    "truststore.type": "PEM",
+    "truststore.certificates": f"${{files:{CREDENTIALS}:{CA}}}",
 }
 
 
@@ -131,7 +150,7 @@ def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> st
     Clients know the one broker by SERVER_NAME, and reach it at the address that `access` decides. Traffic of the broker
     to itself stays on loopback.
     """
-    ports = PORTS if tls else {"kafka": PORTS["kafka"]}
+    ports = (PORTS if tls else {"kafka": PORTS["kafka"]}) | (MUTUAL_PORTS if spec.tls_clients.required else {})
     loopback = {"INTERNAL": _INTERNAL_PORT, "CONTROLLER": _CONTROLLER_PORT}
     listeners = [f"{name.upper()}://:{port}" for name, port in ports.items()]
     internal = [f"{name}://127.0.0.1:{port}" for name, port in loopback.items()]
@@ -148,11 +167,20 @@ def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> st
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in _PROTOCOLS.items()),
         "sasl.enabled.mechanisms": "SCRAM-SHA-512",
         **{f"listener.name.{name}.scram-sha-512.sasl.jaas.config": _SCRAM for name in ports},
-        **(_TLS if tls else {}),
+        **_tls_properties([name for name in ports if _PROTOCOLS[name.upper()] == "SASL_SSL"]),
         "log.dirs": f"{DATA}/kafka",
         **{name: value for name, value in set_on_purpose.items() if "." in name},
     }
     return "".join(f"{name}={value}\n" for name, value in properties.items())
+
+
+def _tls_properties(listeners: Sequence[str]) -> dict[str, str]:
+    """Returns the properties of listeners with TLS."""
+    return (_FILES if listeners else {}) | {
+        f"listener.name.{name}.ssl.{key}": value
+        for name in listeners
+        for key, value in (_TLS | (_MUTUAL if name in MUTUAL_PORTS else {})).items()
+    }
 
 
 def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerInstance, tls: bool) -> BrokerServer:
@@ -164,12 +192,12 @@ def kafka_server(kafka: Kafka, spec: BrokerSpec, image: str, instance: ServerIns
         image=image,
         command=("java", f"-Xms{heap}m", f"-Xmx{heap}m", *_JAVA, "kafka.Kafka", properties),
         process="java",
-        ports=PORTS,
+        ports={**PORTS, **(MUTUAL_PORTS if spec.tls_clients.required else {})},
         files={"server.properties": _properties(kafka, spec, instance.size, tls), "log4j2.properties": _LOGGING},
         requests={"cpu": "50m", "memory": "128Mi"},
         before=(_format(properties),),
         volumes=(_TMP,),
-        credentials=TLS_CERTIFICATE if tls else (),
+        credentials=tls_credentials(tls, spec.tls_clients.required),
         account=_ACCOUNT,
     )
 

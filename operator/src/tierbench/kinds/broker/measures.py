@@ -10,6 +10,7 @@ from tierbench.api.contract import Outcome, PairShares, ServerSample, TrialLine
 from tierbench.api.measurements import Exchange, ExchangeErrors
 from tierbench.api.record import RecordStatus, ResultTrial, Spread
 from tierbench.api.result import MessageCounts, Note, ResultSpec
+from tierbench.kinds.broker.tls import HANDSHAKE, Handshake
 from tierbench.results.quantities import spread_of
 from tierbench.stats.distributions import jain_index, parts_per_million, ratio
 
@@ -18,6 +19,7 @@ _SETUP_SUMS: Final = ("setup_bytes", "setup_packets")
 _COSTS: Final = (
     "reconnects", "errors", "wire_sent_bytes", "wire_received_bytes", "wire_sent_packets", "wire_received_packets",
     "connections", "load_bytes", "load_packets", "tcp_retransmits", "decrypt_nanoseconds", "decompress_nanoseconds",
+    "tls_handshakes", "resumed_handshakes",
 )  # fmt: skip
 _WHOLE: Final = ("error_causes", "session_nanoseconds", "steady", "cipher")
 RATE: Final = "throughputMessagesPerSecond"
@@ -169,9 +171,17 @@ def _broker_saturated(trial: ResultTrial, single_threaded: bool) -> bool:
 
 
 def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
-    """Returns what may have distorted the numbers: messages that did not arrive."""
+    """Returns what may have distorted the numbers: messages that did not arrive, and sessions that did not resume."""
     exchanges = [trial.exchange for trial in good if trial.exchange is not None]
     notes = []
+    handshakes = sum(one.tls_handshakes for one in exchanges)
+    full = handshakes - sum(one.resumed_handshakes for one in exchanges)
+    if full and spec.levels.get(HANDSHAKE) == Handshake.RESUMED:
+        message = (
+            f"{full} of {handshakes} TLS handshakes were full, because the broker did not resume the session. The "
+            "numbers of connecting include them."
+        )
+        notes.append(Note(reason="NotResumed", message=message))
     broken = sum(one.acknowledged_lost for one in exchanges)
     if broken:
         message = (

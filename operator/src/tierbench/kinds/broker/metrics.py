@@ -13,6 +13,8 @@ FACTORS: Final = (
     "content",
     "delivery",
     "tls",
+    "handshake",
+    "certificate",
     "encryption",
     "compression",
     "pairs",

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol, cast
 
@@ -15,8 +16,9 @@ from tierbench.kinds.broker import server as mosquitto
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Broker, Kafka
 from tierbench.kinds.broker.spec import BrokerSpec
+from tierbench.kinds.broker.tls import is_secure, requires_certificate
 from tierbench.workloads.manifests import CLIENT_KEYS, agent_manifests
-from tierbench.workloads.pods import SERVER_NAME, address, secret_items
+from tierbench.workloads.pods import CA, CLIENT_CERTIFICATE, SERVER_NAME, TLS_CERTIFICATE, address, secret_items
 from tierbench.workloads.workload import (
     Credentials,
     Images,
@@ -34,7 +36,7 @@ ACCOUNT: Final = ("username", "password")
 
 _PAYLOAD_KEY_BYTES: Final = 16
 _SALT_BYTES: Final = 12
-_PORTS: Final = {**mosquitto.PORTS, **kafka.PORTS}
+_PORTS: Final = {**mosquitto.PORTS, **mosquitto.MUTUAL_PORTS, **kafka.PORTS, **kafka.MUTUAL_PORTS}
 
 
 @dataclass(frozen=True)
@@ -73,13 +75,15 @@ class BrokerContext:
 class Endpoint:
     """The way for clients to reach a broker: its address as host:port, and the sources of their credentials and the CA.
 
-    `server_name` is the name in its certificate if that is not its address. `refused` are networks that the address
-    must not resolve to, `allowed` the only networks and names that a Kafka may send its clients to.
+    `certificate` names the files with the client's certificate and its key, if it needs them. `server_name` is the name
+    in the broker's certificate if that is not its address. `refused` are networks that the address must not resolve to,
+    `allowed` the only networks and names that a Kafka may send its clients to.
     """
 
     address: str
     secrets: tuple[Manifest, ...]
     account: bool = True
+    certificate: tuple[str, ...] = ()
     server_name: str | None = None
     refused: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -98,8 +102,8 @@ class Provider(Protocol):
     def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """Returns all objects of a server. The pod of the broker or of its agent is the last one."""
 
-    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-        """Returns how clients reach a server that is ready."""
+    def endpoint(self, context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
+        """Returns how clients reach a server that is ready, in cases with these levels."""
 
 
 def account(username: str) -> dict[str, bytes]:
@@ -136,25 +140,29 @@ class Standalone:
 
     def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
         """Returns a Secret with certificates, because all clients know the broker by one name."""
-        return Credentials(secret(context.owner, instance), certificate=context.tls, account=account)
+        required = context.spec.tls_clients.required
+        return Credentials(secret(context.owner, instance), context.tls, account, client_certificate=required)
 
     def manifests(self, context: BrokerContext, instance: ServerInstance) -> tuple[Manifest, ...]:
         """Returns the broker and its agent."""
         broker = context.broker
         if broker.mosquitto is not None:
-            server = mosquitto.mosquitto_server(broker.mosquitto, context.image, context.tls)
+            mutual = context.spec.tls_clients.required
+            server = mosquitto.mosquitto_server(broker.mosquitto, context.image, context.tls, mutual)
         else:
             server = kafka.kafka_server(context.kafka, context.spec, context.image, instance, context.tls)
         return broker_manifests(context.owner, context.spec, context.images, instance, server)
 
-    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+    def endpoint(self, context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
         """Returns the endpoint. One Secret has all credentials."""
-        protocol, secure = context.broker.protocol, tls is not Tls.NONE
-        port = f"{protocol.lower()}{'s' if secure else ''}"
-        secret = secret_items(server.instance.attached, *AGENT, *ACCOUNT, *(("ca.crt",) if secure else ()))
+        protocol, secure, mutual = context.broker.protocol, is_secure(levels), requires_certificate(levels)
+        port = f"{protocol.lower()}{'s' if secure else ''}{mosquitto.MUTUAL if mutual else ''}"
+        certificate = CLIENT_CERTIFICATE if mutual else ()
+        secret = secret_items(server.instance.attached, *AGENT, *ACCOUNT, *((CA,) if secure else ()), *certificate)
         return Endpoint(
             address=address(context.spec.access, server, port, _PORTS[port]),
             secrets=(secret,),
+            certificate=certificate,
             server_name=SERVER_NAME if secure or protocol is server_spec.Protocol.KAFKA else None,
         )
 
@@ -177,14 +185,20 @@ class External:
             context.owner, context.images, instance, context.spec.access, context.spec.clients.resources
         )
 
-    def endpoint(self, context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
-        """Returns the address in the spec. Account and CA are in the user's Secret."""
+    def endpoint(self, context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
+        """Returns the address in the spec. Account, CA and the client's certificate are in the user's Secret."""
         external = cast(server_spec.External, context.broker.external)
-        ca = () if tls is Tls.NONE else ("ca.crt",)
-        users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *ACCOUNT, *ca),)
+        certificate = TLS_CERTIFICATE if requires_certificate(levels) else ()
+        keys = (*ACCOUNT, *((CA,) if is_secure(levels) else ()), *certificate)
+        users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *keys),)
         secrets = (secret_items(server.instance.attached, *AGENT), *users)
         policy = context.policy
         allowed = (*policy.allowed_networks, *policy.allowed_names)
         return Endpoint(
-            external.address, secrets, account=bool(users), refused=policy.refused_networks, allowed=allowed
+            external.address,
+            secrets,
+            account=bool(users),
+            certificate=certificate,
+            refused=policy.refused_networks,
+            allowed=allowed,
         )

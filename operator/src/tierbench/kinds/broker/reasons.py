@@ -13,6 +13,10 @@ REASONS: Final = Reasons(
         "port and network policies.",
         "CertificateExpired": "The broker's certificate is not valid now. Renew it, and check the clock of the node.",
         "CertificateUnknown": "Another CA signed the broker's certificate, or it has another name. Fix `ca.crt`.",
+        "ClientCertificateRefused": "The broker requires a certificate of the client, and got none or refuses it. Fix "
+        "`tls.crt` and `tls.key` in the Secret, or write `tlsClients.certificates: [Required]`.",
+        "ClientCertificateUnused": "The broker asked for no certificate of the client. Let it require one at this "
+        "port, or write `tlsClients.certificates: [None]`.",
         "CredentialsRefused": "The broker refuses the user or the password. Fix the Secret.",
         "EngineFailed": "The program that makes the load ended early. Read the client's log, which has what it wrote.",
         "EngineInvalid": "The program that makes the load broke a rule of its protocol. Use images of one release, or "
@@ -43,6 +47,8 @@ REASONS: Final = Reasons(
     invalid={
         "AcknowledgedLost": "The broker acknowledged messages and lost them. Check whether it restarted.",
         "MessagesLost": "Messages were lost, and the times are those of messages that arrived.",
+        "NotResumed": "Connections that should resume TLS sessions made full handshakes. Check that the broker issues "
+        "session tickets, and that it did not restart.",
     },
     facts={
         "BehindPace": "Messages were sent late or not at all, because broker or subscribers were slower than the "

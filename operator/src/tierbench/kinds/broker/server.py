@@ -9,6 +9,7 @@ from tierbench.kinds.broker.server_spec import Mosquitto
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.workloads.manifests import agent_container, server_manifests
 from tierbench.workloads.pods import (
+    CA,
     CREDENTIALS,
     CREDENTIALS_MOUNT,
     RESTRICTED,
@@ -38,6 +39,9 @@ _MOUNTS: Final = (
 ACCOUNT_FOLDER: Final = "/account"
 _ACCOUNT_MOUNT: Final = {"name": "account", "mountPath": ACCOUNT_FOLDER, "readOnly": True}
 PORTS: Final = {"mqtt": 1883, "mqtts": 8883}
+MUTUAL: Final = "-mutual"
+"""The end of the name of a port at which clients need certificates."""
+MUTUAL_PORTS: Final = {f"mqtts{MUTUAL}": 8884}
 PASSWORDS_KEY: Final = "mosquitto-passwords"
 PASSWORDS_FILE: Final = f"/{PASSWORDS_KEY}"
 _UNLIMITED: Final = "0"
@@ -176,8 +180,9 @@ def settings(mosquitto: Mosquitto) -> dict[str, str]:
     }
 
 
-def configuration(mosquitto: Mosquitto, tls: bool) -> str:
+def configuration(mosquitto: Mosquitto, tls: bool, mutual: bool) -> str:
     """Returns the complete mosquitto.conf."""
+    certificate = (f"certfile {CREDENTIALS}/tls.crt", f"keyfile {CREDENTIALS}/tls.key")
     lines = [
         "allow_anonymous false",
         f"password_file {PASSWORDS_FILE}",
@@ -192,24 +197,35 @@ def configuration(mosquitto: Mosquitto, tls: bool) -> str:
     if tls:
         lines += [
             f"listener {PORTS['mqtts']}",
-            # Before 2.0, TLS needs a capath. This directory contains no CA, so Mosquitto sends none.
+            # Before 2.0, TLS needs a capath. This directory contains no CA by its hash, so Mosquitto sends none.
             f"capath {CREDENTIALS}",
-            f"certfile {CREDENTIALS}/tls.crt",
-            f"keyfile {CREDENTIALS}/tls.key",
+            *certificate,
+        ]
+    if mutual:
+        lines += [
+            *(f"listener {port}" for port in MUTUAL_PORTS.values()),
+            f"cafile {CREDENTIALS}/{CA}",
+            *certificate,
+            "require_certificate true",
         ]
     return "".join(f"{line}\n" for line in lines)
 
 
-def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool) -> BrokerServer:
-    """Returns Mosquitto as it is deployed."""
+def tls_credentials(tls: bool, mutual: bool) -> tuple[str, ...]:
+    """Returns the keys of its Secret that a broker needs for TLS. To verify `mutual` certificates it needs the CA."""
+    return (*(TLS_CERTIFICATE if tls else ()), *((CA,) if mutual else ()))
+
+
+def mosquitto_server(mosquitto: Mosquitto, image: str, tls: bool, mutual: bool) -> BrokerServer:
+    """Returns Mosquitto as it is deployed. With `mutual`, it requires certificates of clients at one more port."""
     return BrokerServer(
         name="mosquitto",
         image=image,
         command=("mosquitto", "-c", f"{CONFIGURATION}/mosquitto.conf"),
         process="mosquitto",
-        ports=PORTS,
-        files={"mosquitto.conf": configuration(mosquitto, tls)},
-        credentials=(PASSWORDS_KEY, *(TLS_CERTIFICATE if tls else ())),
+        ports={**PORTS, **(MUTUAL_PORTS if mutual else {})},
+        files={"mosquitto.conf": configuration(mosquitto, tls, mutual)},
+        credentials=(PASSWORDS_KEY, *tls_credentials(tls, mutual)),
         # From 2.1 on, Mosquitto does not follow a symbolic link to its passwords.
         plain_credentials={PASSWORDS_KEY: PASSWORDS_FILE},
     )

@@ -115,7 +115,8 @@ class SecretReference(Model):
         253,
         r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
         "is not the name of a Secret: see `kubectl get secrets`",
-        "Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for TLS.",
+        "Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for TLS. With "
+        "tlsClients.certificates, tls.crt and tls.key are the certificate of the client and its key.",
         least=1,
     )
 

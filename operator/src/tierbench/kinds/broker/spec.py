@@ -26,6 +26,7 @@ from tierbench.api.trial_plan import Encryption, PacingType
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.mqtt import MQTT_CASES, MQTT_RULES, MqttFactors
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
+from tierbench.kinds.broker.tls import TLS_CASES, TLS_RULES, TlsClients
 
 
 class Pacing(Model):
@@ -194,7 +195,7 @@ _PLACES = (
 )
 _CASES = (
     f"({_PLACES}) * size(self.clients.nodeClassNames)"
-    f" * {PAYLOAD_CASES} * size(self.delivery) * size(self.tls)"
+    f" * {PAYLOAD_CASES} * size(self.delivery) * {TLS_CASES}"
     f" * size(self.encryption) * size(self.compression) * size(self.pairs) * {LINK_CASES}"
 )
 
@@ -247,6 +248,7 @@ class BrokerSpec(ServiceSpec):
         most=3,
     )
     tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connections (a factor).", most=3)
+    tls_clients: TlsClients = Field(default=TlsClients(), description="What clients do with TLS.")
     encryption: tuple[Encryption, ...] = factor(
         (Encryption.NONE,),
         "End-to-end encryption of the payload (a factor). The engines Native and Paho support AES128GCM.",
@@ -353,6 +355,7 @@ class BrokerBenchmark(Benchmark):
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
+        *TLS_RULES,
         LINKS_NEED_PODS,
         preflight_rule(_CLIENT_NODES),
         matrix_rule(_CASES),

@@ -1,19 +1,20 @@
 """The objects that make Strimzi deploy Kafka. They are the same for every version of its API."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tierbench.api.benchmark import Access, Tls
+from tierbench.api.benchmark import Access
 from tierbench.api.quantity import format_size
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker.kafka import heap_size, kafka_settings
 from tierbench.kinds.broker.providers import ACCOUNT, AGENT, BrokerContext, Endpoint, account
 from tierbench.kinds.broker.server import storage_size
 from tierbench.kinds.broker.server_spec import Strimzi
+from tierbench.kinds.broker.tls import is_secure
 from tierbench.workloads.manifests import agent_manifests
-from tierbench.workloads.pods import NO_SIDECARS, pin_to_node, priority, secret_items
+from tierbench.workloads.pods import CA, NO_SIDECARS, pin_to_node, priority, secret_items
 from tierbench.workloads.workload import (
     LABEL_ROLE,
     LABEL_RUN,
@@ -138,13 +139,13 @@ def manifests(context: BrokerContext, instance: ServerInstance) -> tuple[Manifes
     )
 
 
-def endpoint(context: BrokerContext, server: RunningServer, tls: Tls) -> Endpoint:
+def endpoint(context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
     """Returns the address of the listener that Strimzi reports. The CA is that of its certificate."""
-    instance, listener = server.instance, _PLAIN if tls is Tls.NONE else _TLS
+    instance, listener = server.instance, _TLS if is_secure(levels) else _PLAIN
     secrets = [secret_items(instance.attached, *AGENT, *ACCOUNT)]
-    if tls is not Tls.NONE:
+    if listener == _TLS:
         authority = strimzi_names(context.owner, instance.name).authority
-        secrets.append(secret_items(authority, "ca.crt"))
+        secrets.append(secret_items(authority, CA))
     return Endpoint(server.listeners[listener], tuple(secrets))
 
 

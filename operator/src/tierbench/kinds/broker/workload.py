@@ -24,6 +24,7 @@ from tierbench.kinds.broker.mqtt import mqtt_factors, mqtt_settings
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
+from tierbench.kinds.broker.tls import HANDSHAKE, TLS, Handshake, is_secure, tls_factors
 from tierbench.kinds.registry import probe
 from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
@@ -42,7 +43,7 @@ from tierbench.workloads.plan import (
     image_levels,
     server_placements,
 )
-from tierbench.workloads.pods import ConfigMapDirectory
+from tierbench.workloads.pods import CA, ConfigMapDirectory
 from tierbench.workloads.workload import (
     ClientInstance,
     ClientPart,
@@ -68,6 +69,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = {
 """The providers, by the provider of a placement."""
 
 _BROKER: Final = "broker"
+_CERTIFICATE: Final = ("client_certificate_file", "client_key_file")
 _BYTES_PER_MESSAGE_OVERHEAD: Final = 4096
 _NONE: Final = "None"
 _LIGHT_PER_SECOND: Final = 5000
@@ -110,7 +112,8 @@ class BrokerWorkload:
         return (
             *payload_factors(spec.payload),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
-            Factor("tls", tuple(level.value for level in spec.tls)),
+            Factor(TLS, tuple(level.value for level in spec.tls)),
+            *tls_factors(spec.tls_clients),
             Factor("encryption", tuple(level.value for level in spec.encryption)),
             Factor("compression", spec.compression),
             Factor("pairs", tuple(map(str, spec.pairs))),
@@ -137,8 +140,8 @@ class BrokerWorkload:
     def client(self, instance: ClientInstance, targets: Sequence[Target]) -> Manifest:
         """Returns the Job of one part."""
         case, clients, payload = targets[0].case, self.spec.clients, self.spec.payload
-        context, provider, tls = self._context(case.server), PROVIDERS[case.server.provider], Tls(case.levels["tls"])
-        endpoints = [provider.endpoint(context, target.server, tls) for target in targets]
+        context, provider = self._context(case.server), PROVIDERS[case.server.provider]
+        endpoints = [provider.endpoint(context, target.server, case.levels) for target in targets]
         return client_job(
             self.owner,
             self.images,
@@ -262,7 +265,8 @@ def trial_plan(
         kind="Broker",
         **({} if spec.clients.engine is EngineType.NATIVE else {"engine": spec.clients.engine.lower()}),
         targets=tuple(_target(context, each, target) for each, target in zip(endpoints, targets, strict=True)),
-        tls=Tls(case.levels["tls"]),
+        tls=Tls(case.levels[TLS]),
+        **({"resume_sessions": True} if case.levels.get(HANDSHAKE) == Handshake.RESUMED else {}),
         server_name=endpoint.server_name or "",
         refused_networks=endpoint.refused,
         pairs=pairs,
@@ -286,15 +290,19 @@ def trial_plan(
 
 
 def _target(context: BrokerContext, endpoint: Endpoint, target: Target) -> BrokerTarget:
-    secure = target.case.levels["tls"] != Tls.NONE
+    secure = is_secure(target.case.levels)
     username, password = (credential_file(target, key) if endpoint.account else "" for key in ACCOUNT)
+    certificate: dict[str, Any] = {
+        field: credential_file(target, key) for field, key in zip(_CERTIFICATE, endpoint.certificate, strict=False)
+    }
     return BrokerTarget(
         **target_fields(context.spec.access, target),
         url=f"{context.broker.protocol.lower()}{'s' if secure else ''}://{endpoint.address}",
         topic=f"tierbench/{target.server.instance.name}/{target.case.number}",
         username_file=username,
         password_file=password,
-        ca_file=credential_file(target, "ca.crt") if secure else "",
+        ca_file=credential_file(target, CA) if secure else "",
+        **certificate,
     )
 
 
