@@ -1,7 +1,7 @@
 """Bare programs, each in a process of its own, that do the least that the operator has to do for the same end.
 
-They use the same Python and the same client. So whatever makes the machine or the API server slow is in their times,
-too.
+They use the same Python and the same client, and have the processor time of the operator's node. So whatever makes the
+machine or the API server slow is in their times, too.
 """
 
 import asyncio
@@ -37,15 +37,20 @@ class Clients(NamedTuple):
     admin: Kube
 
 
-async def run_peer(kubeconfig: Path, user: str, task: str, arguments: Mapping[str, Any]) -> tuple[float, Any]:
-    """Runs a task in a process of its own, and returns the seconds that the process took, and its result."""
+async def run_peer(
+    kubeconfig: Path, user: str, task: str, arguments: Mapping[str, Any], enter: Callable[[], None]
+) -> tuple[float, Any]:
+    """Runs a task in a process of its own, and returns the seconds that the process took, and its result.
+
+    The process first calls `enter`, to move into a control group.
+    """
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "benchmarks.scale.peer", str(kubeconfig), user, task),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        start_new_session=True,  # the kernel shares the processors by session
+        preexec_fn=enter,
     )
     try:
         printed, _ = await process.communicate(json.dumps(arguments).encode())

@@ -1,6 +1,7 @@
 """Reads from the kernel what the operator's process uses."""
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +23,15 @@ class Process:
         """Returns the user and system time so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
+
+    @property
+    def age_seconds(self) -> float | None:
+        """Returns the seconds since it began, or None if it is gone."""
+        try:
+            fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return None
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / _TICKS
 
     @property
     def peak_mebibytes(self) -> float | None:

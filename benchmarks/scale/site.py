@@ -5,6 +5,7 @@ import os
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,15 +15,16 @@ from benchmarks.scale.kubelet import CLIENTS, PORT, Kubelet
 from benchmarks.scale.nodes import simulated
 from benchmarks.scale.peer import run_peer
 from benchmarks.scale.process import Process
+from benchmarks.scale.waits import ready_after
 from tests.cluster import Cluster, binaries, images
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import Release, pids
 from tierbench.kube.client import Kube
-from tierbench.kube.meta import parse_time
 
 NAMESPACE: Final = "scale"
 _RELEASE: Final = "tierbench"
 _ACCOUNT: Final = f"system:serviceaccount:{_RELEASE}:{_RELEASE}"
+_NODE: Final = "operator-1"
 _NODES: Final = Path(__file__).parent / "nodes.toml"
 _STAGES: Final = Path(__file__).parent / "stages.yaml"
 _IMAGES: Final = ("operator",)
@@ -43,8 +45,10 @@ class Site:
     audit: Audit
 
     async def peer(self, task: str, **arguments: Any) -> tuple[float, Any]:
-        """Runs a bare program in the operator's name. Returns the seconds that its process took, and its result."""
-        return await run_peer(self.cluster.kubeconfig, _ACCOUNT, task, arguments)
+        """Runs a bare program in the operator's name, and on its node. Returns the seconds that its process took, and
+        its result."""
+        enter = partial(self.cluster.cgroups.enter, f"{_NODE}/peer")
+        return await run_peer(self.cluster.kubeconfig, _ACCOUNT, task, arguments, enter)
 
     def nodes(self, classes: dict[str, int]) -> AbstractAsyncContextManager[None]:
         """Keeps this many simulated nodes of each class until the context ends."""
@@ -92,26 +96,12 @@ class Site:
         wait_for(f"{replicas} pods of the operator", reached, 60)
 
     async def seconds_to_ready(self) -> float | None:
-        """Returns the seconds from the start of the operator's container until it is Ready.
+        """Returns the seconds from the start of the operator's process until it says that it is ready.
 
-        None if it restarts or is slow. The peer has no pod, whose sandbox and volumes take about a second.
+        None if it restarts or is slow. The peer has no pod: sandbox, volumes and probes take a second or two.
         """
-
-        def ready() -> dict[str, Any] | None:
-            pod = self._pod()
-            if _restarts(pod):
-                return pod
-            found = [item for item in pod["status"]["conditions"] if item["type"] == "Ready"]
-            return pod if found and found[0]["status"] == "True" else None
-
-        try:
-            pod = await asyncio.to_thread(wait_for, "the operator is ready", ready, _READY_SECONDS)
-        except AssertionError:
-            return None
-        times = {item["type"]: item["lastTransitionTime"] for item in pod["status"]["conditions"]}
-        (container,) = pod["status"]["containerStatuses"]
-        since, until = parse_time(container["state"]["running"]["startedAt"]), parse_time(times["Ready"])
-        return None if _restarts(pod) else (until - since).total_seconds()
+        process = await self.process()
+        return await ready_after(await self.address(), process, _READY_SECONDS)
 
     async def address(self) -> str:
         """Returns the address of the operator's pod."""

@@ -1,12 +1,14 @@
-"""How long the operator lets others wait: the longest step that blocks its event loop."""
+"""Asks the operator for its health: when it is ready, and the longest step that blocks its event loop."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import aiohttp
+
+from benchmarks.scale.process import Process
 
 _PORT: Final = 8081
 _PAUSE_SECONDS: Final = 0.05
@@ -33,3 +35,15 @@ async def waits(address: str) -> AsyncIterator[list[float]]:
         task = group.create_task(ask(session))
         yield found
         task.cancel()
+
+
+async def ready_after(address: str, process: Process, seconds: float) -> float | None:
+    """Returns the age of a process when it says that it is ready. None if it ends before, or after so many seconds."""
+    async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
+        while (age := process.age_seconds) is not None and age < seconds:
+            with suppress(aiohttp.ClientError):  # it has not started yet
+                async with session.get(f"http://{address}:{_PORT}/readyz") as response:
+                    if response.ok:
+                        return process.age_seconds
+            await asyncio.sleep(_PAUSE_SECONDS)
+    return None

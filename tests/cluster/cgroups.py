@@ -92,7 +92,11 @@ class Cgroups:
 
     def enter_daemons(self) -> None:
         """Moves the calling process into the group of the cluster's daemons."""
-        for folder in self.make_group("daemons"):
+        self.enter("daemons")
+
+    def enter(self, group: str) -> None:
+        """Moves the calling process into a group, which may be within that of a node."""
+        for folder in self.make_group(group):
             (folder / "cgroup.procs").write_text("0")
 
     def pod(self, node: str, uid: str) -> list[Process]:
@@ -125,7 +129,7 @@ class Cgroups:
         made = []
         for top in self._hierarchies():
             folder = top
-            for name in ("tierbench", self.cluster, group):
+            for name in ("tierbench", self.cluster, *group.split("/")):
                 parent, folder = folder, folder / name
                 if version2():
                     wanted = sorted(_DELEGATED & controllers())

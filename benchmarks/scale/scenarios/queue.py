@@ -5,7 +5,7 @@ Then the leader is killed, the namespaces take turns, and at last all are delete
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import Any, Final
@@ -19,6 +19,7 @@ from benchmarks.scale.peer import Statuses
 from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
+from tests.operator.recorded import Object
 from tierbench.controller.context import FINALIZER
 from tierbench.kube.leader_election import LEASE_SECONDS
 from tierbench.kube.meta import name_of
@@ -70,8 +71,9 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield row
         async for row in _turns(site):
             yield row
+        benchmarks = [one async for one in site.kube.each(FILE_TRANSFERS)]
         seconds = await _delete(site)
-        yield against(await _bare_delete(site), f"delete {QUEUED} benchmarks", "s", seconds)
+        yield against(await _bare_delete(site, benchmarks), f"delete {QUEUED} benchmarks", "s", seconds)
 
 
 async def _create(site: Site) -> None:
@@ -81,13 +83,11 @@ async def _create(site: Site) -> None:
     await _fill(site)
 
 
-async def _fill(site: Site, *finalizers: str) -> None:
+async def _fill(site: Site) -> None:
     """Creates the queued benchmarks: half of them in the namespace of the first, the others in the other ones."""
     half = QUEUED // 2
     namespaces = [NAMESPACE] * half + [OTHERS[number % len(OTHERS)] for number in range(half)]
     bodies = [file_transfer(f"{_QUEUED}{number % half:04d}", **_SPEC) for number in range(2 * half)]
-    for body in bodies:
-        body["metadata"]["finalizers"] = list(finalizers)
     await all_of(
         site.kube.create(FILE_TRANSFERS, namespace, body) for namespace, body in zip(namespaces, bodies, strict=True)
     )
@@ -201,16 +201,28 @@ async def _turns(site: Site) -> AsyncIterator[Row]:
     yield Row(f"{name}: a run of {TRIALS} trials, to the next: median", "s", median(b - a for a, b in pairwise(times)))
 
 
-async def _bare_delete(site: Site) -> float | None:
+async def _bare_delete(site: Site, benchmarks: Sequence[Object]) -> float | None:
     """Deletes the same objects while a peer does nothing but to remove their finalizers."""
     await site.stop()
-    await _fill(site, FINALIZER)
+    await all_of(_restore(site, one) for one in benchmarks)
     collections = [(FILE_TRANSFERS.api, FILE_TRANSFERS.plural, None, "")]
-    peer = asyncio.create_task(site.peer("finalizing", collections=collections, number=QUEUED))
+    peer = asyncio.create_task(site.peer("finalizing", collections=collections, number=len(benchmarks)))
     await asyncio.sleep(_WATCHES_SECONDS)
     seconds = await _delete(site)
     await peer
     return seconds
+
+
+async def _restore(site: Site, benchmark: Object) -> None:
+    """Creates a deleted benchmark again, with its status and the finalizer."""
+    namespace, name = name_of(benchmark)
+    head = {"apiVersion": benchmark["apiVersion"], "kind": benchmark["kind"]}
+    body = {**head, "metadata": {"name": name, "finalizers": [FINALIZER]}, "spec": benchmark["spec"]}
+    await site.kube.create(FILE_TRANSFERS, namespace, body)
+    place = {"name": name, "namespace": namespace}
+    await site.operator.apply_status(
+        FILE_TRANSFERS, namespace, {**head, "metadata": place, "status": benchmark["status"]}
+    )
 
 
 async def _delete(site: Site) -> float | None:
