@@ -48,7 +48,7 @@ func (t *Target) leave(ctx context.Context, pairs []*pair, good bool) {
 	}
 	for _, one := range pairs {
 		if one != nil {
-			t.first = max(t.first, t.Options.Content.Next(one.ledger.upcoming()))
+			t.first = max(t.first, t.Options.Content.Next(one.upcoming()))
 		}
 	}
 	if !good {
@@ -83,16 +83,16 @@ func (p *pair) snapshot() {
 
 // reset begins a trial with the connections of an earlier trial, when all of them are connected.
 func (p *pair) reset(ctx context.Context, first uint64, start time.Time) error {
-	counts, err := newTally(p.options, first, start)
-	if err != nil {
-		return err
-	}
 	for _, one := range p.connections {
 		one.before.Wire = one.Connection.Statistics().Wire // keep-alive packets between trials do not count
 	}
 	p.gate.Lock()
-	p.tally, p.shut = counts, false
+	err := p.begin(first, start)
+	p.shut = err != nil
 	p.gate.Unlock()
+	if err != nil {
+		return err
+	}
 	for deadline := time.Now().Add(p.options.DeliveryTimeout); !p.connected(); {
 		if time.Now().After(deadline) {
 			return p.broken()
@@ -101,8 +101,16 @@ func (p *pair) reset(ctx context.Context, first uint64, start time.Time) error {
 			return context.Canceled
 		}
 	}
-	if p.publisher == nil {
+	if p.options.Role == Echo {
 		return nil
 	}
-	return p.publisher.Prepare(ctx, p.topic, p.options.Role == Alone)
+	return each(p.senders, func(one *sender) error { return one.prepare(ctx) })
+}
+
+// upcoming returns the number from which on none of its publishers has sent a message.
+func (p *pair) upcoming() (number uint64) {
+	for _, one := range p.senders {
+		number = max(number, one.ledger.upcoming()&(1<<publisherShift-1))
+	}
+	return number
 }

@@ -45,9 +45,9 @@ func TestMessagesOfEarlierTrialsAreNotCounted(t *testing.T) {
 	target, driver := keeping(t)
 	run(t, target, 1)
 	old := bytes.Clone(target.Options.Content.Content(49))
-	target.kept[0].ledger.write(49, old)
+	target.kept[0].senders[0].ledger.write(49, old)
 	driver.arrivals["a/kept/0"](old, time.Now()) // between two trials
-	if counts, _ := target.kept[0].ledger.close(); counts.Duplicated != 0 {
+	if counts, _ := target.kept[0].senders[0].ledger.close(); counts.Duplicated != 0 {
 		t.Errorf("a trial that has ended counts: %+v", counts)
 	}
 	driver.before = func() { driver.arrivals["a/kept/0"](old, time.Now()) }

@@ -2,43 +2,19 @@ package broker
 
 import (
 	"context"
-	"encoding/binary"
 	"math/bits"
 	"sync"
 	"time"
 
 	"tierbench.io/client/internal/contract"
-	"tierbench.io/client/internal/payload"
 )
 
-const (
-	numberBytes = payload.NumberBytes
-	leastSlots  = 64
-)
-
-type state uint8
-
-const (
-	free state = iota
-	pending
-	done
-	givenUp
-)
-
-// slot is the state of one message.
-type slot struct {
-	number           uint64
-	intended, actual time.Duration // since the ledger's start
-	state            state
-	acknowledged     bool
-	unacknowledged   bool // whether another message waits for its acknowledgement
-	buffer           []byte
-}
+const leastSlots = 64
 
 // limits are the maximum numbers of messages of a publisher in flight, and unacknowledged (0: unlimited).
 type limits struct{ inFlight, unacknowledged int }
 
-// ledger counts the messages of one publisher: sent, received, and in flight.
+// ledger counts the messages of one publisher: sent, received by each subscriber, and in flight.
 type ledger struct {
 	mutex          sync.Mutex
 	start          time.Time
@@ -46,10 +22,11 @@ type ledger struct {
 	limits         limits
 	answered       bool // whether the broker acknowledges
 	alone          bool // without subscribers: messages are in flight until they are acknowledged
+	deliveries     int  // of each message
 	slots          []slot
 	first          uint64 // number of the first message: what comes of those before it is not counted
 	next           uint64 // number of the next message
-	newest         uint64 // of those that arrived, plus one
+	newest         []uint64 // of those that arrived at each subscriber, plus one
 	inFlight       int
 	unacknowledged int
 	credit         chan struct{}
@@ -65,14 +42,15 @@ type ledger struct {
 }
 
 // newLedger returns a ledger for messages of at least size bytes, numbered from first. answered means that the broker
-// acknowledges each message. alone means that there are no subscribers.
-func newLedger(start time.Time, first uint64, size int, limits limits, answered, alone bool) *ledger {
+// acknowledges each message. to is who receives them.
+func newLedger(start time.Time, first uint64, size int, limits limits, answered bool, to audience) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.inFlight-1)))
 	made := &ledger{
-		start: start, width: min(size, numberBytes), limits: limits, answered: answered, alone: alone,
+		start: start, width: min(size, numberBytes), limits: limits, answered: answered,
+		alone: to.subscribers == 0, deliveries: to.deliveries(), newest: make([]uint64, to.subscribers),
 		slots: make([]slot, slots), first: first, next: first, credit: make(chan struct{}, 1), series: newSeries(),
 	}
-	if !alone {
+	if !made.alone {
 		made.counts.Arrivals = &contract.Arrivals{}
 	}
 	return made
@@ -160,45 +138,11 @@ func (l *ledger) depart(now, intended, late time.Duration) *slot {
 	return one
 }
 
-// settle counts a slot before its reuse, or at the end. The connection may still read the buffer of a lost message.
-func (l *ledger) settle(one *slot) {
-	if one.acknowledged && one.state != done && !l.alone {
-		l.counts.AcknowledgedLost++
-	}
-	if one.state == givenUp {
-		one.buffer = nil
-	}
-	one.acknowledged = false
-}
-
-// write writes the number of a message into its first bytes.
-func (l *ledger) write(number uint64, message []byte) {
-	var bytes [numberBytes]byte
-	binary.BigEndian.PutUint64(bytes[:], number)
-	copy(message, bytes[numberBytes-l.width:])
-}
-
-// read returns the number of a message: the number of the newest sent message whose first bytes are the same.
-func (l *ledger) read(message []byte) uint64 {
-	var bytes [numberBytes]byte
-	copy(bytes[numberBytes-l.width:], message[:l.width])
-	return l.whole(binary.BigEndian.Uint64(bytes[:]))
-}
-
-// whole returns the number of the newest sent message that ends with the bits that fit into a message.
-func (l *ledger) whole(low uint64) uint64 {
-	if l.width == numberBytes || l.next == 0 {
-		return low
-	}
-	mask := uint64(1)<<(8*l.width) - 1
-	return l.next - 1 - (l.next-1-low)&mask
-}
-
-// arrive records a message that arrived at a time.
-func (l *ledger) arrive(message []byte, at time.Time) {
+// arrive records a message that arrived at a subscriber at a time.
+func (l *ledger) arrive(message []byte, subscriber int, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.come(l.read(message), len(message), at.Sub(l.start))
+	l.come(l.read(message), subscriber, len(message), at.Sub(l.start))
 }
 
 // arrived records a message that an engine has received at a time. low is as much of its number as fits into it.
@@ -206,11 +150,11 @@ func (l *ledger) arrived(low uint64, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	number := l.whole(low)
-	l.come(number, len(l.slots[number&uint64(len(l.slots)-1)].buffer), at.Sub(l.start))
+	l.come(number, 0, len(l.slots[number&uint64(len(l.slots)-1)].buffer), at.Sub(l.start))
 }
 
-// come records a message that came.
-func (l *ledger) come(number uint64, bytes int, now time.Duration) {
+// come records a message that came to a subscriber. The message is complete when all of its deliveries have come.
+func (l *ledger) come(number uint64, subscriber, bytes int, now time.Duration) {
 	if number < l.first {
 		return
 	}
@@ -220,16 +164,20 @@ func (l *ledger) come(number uint64, bytes int, now time.Duration) {
 		return
 	}
 	one := &l.slots[number&uint64(len(l.slots)-1)]
-	if one.number != number || one.state == done || one.state == free {
+	if one.number != number || one.state == done || one.state == free || one.cameTo(subscriber) {
 		l.counts.Duplicated++
 		return
 	}
-	l.finish(one, now)
-	l.signal()
-	if number+1 < l.newest {
+	one.came |= 1 << subscriber
+	l.lastCome = now
+	if l.missing(one) == 0 {
+		l.finish(one, now)
+		l.signal()
+	}
+	if number+1 < l.newest[subscriber] {
 		l.counts.OutOfOrder++
 	}
-	l.newest = max(l.newest, number+1)
+	l.newest[subscriber] = max(l.newest[subscriber], number+1)
 	l.counts.Received++
 	l.counts.ReceivedBytes += int64(bytes)
 	l.actual.Add((now - one.actual).Nanoseconds())
@@ -388,7 +336,7 @@ func (l *ledger) close() (contract.Exchange, time.Duration) {
 		l.settle(&l.slots[index])
 	}
 	if !l.alone {
-		l.counts.Lost = l.counts.Sent - l.counts.Received
+		l.counts.Lost = l.counts.Sent*int64(l.deliveries) - l.counts.Received
 	}
 	if silent := l.counts.Sent - l.counts.Acknowledged; l.answered && silent > 0 {
 		l.fail(contract.TimedOut, silent)

@@ -11,8 +11,10 @@ import (
 
 const never = time.Hour
 
+var single = audience{subscribers: 1}
+
 func books(size, limit int) (*ledger, func() (uint64, []byte)) {
-	made := newLedger(time.Now(), 0, size, limits{inFlight: limit}, false, false)
+	made := newLedger(time.Now(), 0, size, limits{inFlight: limit}, false, single)
 	return made, func() (uint64, []byte) {
 		number, _ := made.send(0, never)
 		message := make([]byte, size)
@@ -36,7 +38,7 @@ func TestCopiesAndDisorderAreCounted(t *testing.T) {
 	_, second := send()
 	_, third := send()
 	for _, message := range [][]byte{second, first, second, third, third} {
-		made.arrive(message, time.Now())
+		made.arrive(message, 0, time.Now())
 	}
 	counts := settled(t, made)
 	if counts.Received != 3 || counts.Duplicated != 2 || counts.OutOfOrder != 1 || counts.Lost != 0 {
@@ -51,12 +53,12 @@ func TestTwoByteNumbersAreDistinguishedAfterWraparound(t *testing.T) {
 	for range total {
 		_, message := send()
 		if waiting = append(waiting, message); len(waiting) == 400 {
-			made.arrive(waiting[0], time.Now())
+			made.arrive(waiting[0], 0, time.Now())
 			waiting = waiting[1:]
 		}
 	}
 	for _, message := range waiting {
-		made.arrive(message, time.Now())
+		made.arrive(message, 0, time.Now())
 	}
 	counts := settled(t, made)
 	if counts.Received != total || counts.Duplicated != 0 || counts.OutOfOrder != 0 {
@@ -79,7 +81,7 @@ func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
 	if err := made.acquire(context.Background()); err != nil {
 		t.Error(err)
 	}
-	made.arrive(late, time.Now())
+	made.arrive(late, 0, time.Now())
 	counts := settled(t, made)
 	if counts.Received != 1 || counts.Lost != 1 || counts.Acknowledged != 1 || counts.AcknowledgedLost != 1 {
 		t.Errorf("%+v", counts)
@@ -87,7 +89,7 @@ func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
 }
 
 func TestMissingAcknowledgementIsAnError(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10}, true, false)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10}, true, single)
 	number, _ := made.send(0, never)
 	made.send(0, never)
 	made.acknowledge(number, time.Now())
@@ -97,11 +99,11 @@ func TestMissingAcknowledgementIsAnError(t *testing.T) {
 }
 
 func TestRoundTripCountsFromTheIntendedTime(t *testing.T) {
-	made := newLedger(time.Now().Add(-time.Second), 0, 100, limits{inFlight: 10}, false, false)
+	made := newLedger(time.Now().Add(-time.Second), 0, 100, limits{inFlight: 10}, false, single)
 	number, _ := made.send(time.Millisecond, 10*time.Millisecond)
 	message := make([]byte, 100)
 	made.write(number, message)
-	made.arrive(message, time.Now())
+	made.arrive(message, 0, time.Now())
 	counts := settled(t, made)
 	if counts.LateSends != 1 {
 		t.Errorf("%d late sends", counts.LateSends)
@@ -115,7 +117,7 @@ func TestUnknownMessageNumberIsCorrupt(t *testing.T) {
 	made, send := books(100, 10)
 	_, message := send()
 	message[0] = 1
-	made.arrive(message, time.Now())
+	made.arrive(message, 0, time.Now())
 	if counts := settled(t, made); counts.ErrorCauses["Corrupt"] != 1 || counts.Received != 0 {
 		t.Errorf("%+v", counts)
 	}
@@ -128,7 +130,7 @@ func canceled() context.Context {
 }
 
 func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10, unacknowledged: 1}, true, false)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10, unacknowledged: 1}, true, single)
 	number, _ := made.send(0, never)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
 		t.Error("a message leaves before the one before it is acknowledged")
@@ -145,7 +147,7 @@ func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 }
 
 func TestMessageWithoutSubscriberIsInFlightUntilAcknowledged(t *testing.T) {
-	made := newLedger(time.Now(), 0, 100, limits{inFlight: 1}, true, true)
+	made := newLedger(time.Now(), 0, 100, limits{inFlight: 1}, true, audience{})
 	number, slot := made.send(0, never)
 	slot.buffer = make([]byte, 100)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {

@@ -33,6 +33,9 @@ type Options struct {
 	Topic           string    // what all topics begin with
 	Pairs           int
 	FirstPair       int
+	Publishers      int  // of each pair; 0: one
+	Subscribers     int  // of each pair, at most 64; 0: one
+	Shared          bool // each message is for one of the subscribers
 	Role            Role
 	Content         *payload.Pool // of the messages, but for their numbers
 	Seed            uint64        // of the phases at which pairs begin
@@ -68,4 +71,18 @@ func (o *Options) topic(trial string, number int) string {
 		trial = "kept"
 	}
 	return fmt.Sprintf("%s/%s/%d", o.Topic, trial, number)
+}
+
+func (o *Options) publishers() int { return max(o.Publishers, 1) }
+
+// audience returns who receives the messages of a publisher.
+func (o *Options) audience() audience {
+	if o.Role == Alone {
+		return audience{}
+	}
+	return audience{max(o.Subscribers, 1), o.Shared}
+}
+
+func (o *Options) codec() (*payload.Codec, error) {
+	return payload.NewCodec(o.Compression, o.Encryption, o.Key)
 }

@@ -56,7 +56,7 @@ func TestUnsentDueMessagesAreCounted(t *testing.T) {
 	if err := made.load(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	counts, _ := made.ledger.close()
+	counts, _ := made.senders[0].ledger.close()
 	if counts.Unsent == 0 || counts.Sent == 0 || counts.Sent+counts.Unsent != due {
 		t.Errorf("%d sent, %d not sent of %d that were due", counts.Sent, counts.Unsent, due)
 	}
@@ -66,8 +66,8 @@ func TestPairsBeginAtDifferentPhases(t *testing.T) {
 	const interval = time.Second
 	quarters := map[time.Duration]int{}
 	for number := range 100 {
-		one := &pair{number: number, options: &Options{Interval: interval, Seed: 7}}
-		if again := (&pair{number: number, options: one.options}); again.phase() != one.phase() {
+		one := &sender{pair: &pair{number: number, options: &Options{Interval: interval, Seed: 7}}}
+		if again := (&sender{pair: &pair{number: number, options: one.options}}); again.phase() != one.phase() {
 			t.Errorf("pair %d has another phase with the same seed", number)
 		}
 		quarters[one.phase()/(interval/4)]++
@@ -77,7 +77,7 @@ func TestPairsBeginAtDifferentPhases(t *testing.T) {
 			t.Errorf("%d of 100 pairs begin in quarter %d", quarters[quarter], quarter)
 		}
 	}
-	if phase := (&pair{options: &Options{Interval: time.Hour, Duration: time.Second}}).phase(); phase >= time.Second {
+	if phase := (&sender{pair: &pair{options: &Options{Interval: time.Hour, Duration: time.Second}}}).phase(); phase >= time.Second {
 		t.Errorf("no message within the load: %v", phase)
 	}
 }
@@ -117,7 +117,7 @@ func TestOwnMessagesFollowTheirNumbersInOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	made := paired(t, &Options{Content: own, InFlight: 4})
+	made := paired(t, &Options{Content: own, InFlight: 4}).senders[0]
 	var sent []string
 	made.publisher = listening{shows: func(message []byte) { sent = append(sent, string(message)) }}
 	for range 3 {

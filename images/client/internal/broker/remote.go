@@ -33,62 +33,62 @@ type Run struct {
 }
 
 // delegate lets an engine send all messages, and waits for those in flight.
-func (p *pair) delegate(ctx context.Context, remote Remote) error {
-	begun, phase := time.Now(), p.phase()
+func (s *sender) delegate(ctx context.Context, remote Remote) error {
+	begun, phase := time.Now(), s.phase()
 	run := Run{
-		Topic: p.topic, First: p.ledger.upcoming(), Messages: p.due(phase), Start: begun.Add(phase), Interval: p.options.Interval,
-		Window: p.options.InFlight, Unacknowledged: p.options.Unacknowledged,
+		Topic: s.topic, First: s.ledger.upcoming(), Messages: s.due(phase), Start: begun.Add(phase), Interval: s.options.Interval,
+		Window: s.options.InFlight, Unacknowledged: s.options.Unacknowledged,
 	}
-	if p.options.Duration > 0 {
-		run.Until = begun.Add(p.options.Duration)
+	if s.options.Duration > 0 {
+		run.Until = begun.Add(s.options.Duration)
 		if run.Interval > 0 {
-			run.Until = run.Until.Add(p.late())
+			run.Until = run.Until.Add(s.late())
 		}
 	}
-	if p.options.Role != Alone {
-		run.Back, _ = p.connections[0].Connection.(Remote)
+	if s.options.Role != Alone {
+		run.Back, _ = s.connections[0].Connection.(Remote)
 	}
-	p.gate.Lock()
-	p.run = run
-	p.gate.Unlock()
-	p.ledger.releaseBy(remote.Release)
+	s.gate.Lock()
+	s.run = run
+	s.gate.Unlock()
+	s.ledger.releaseBy(remote.Release)
 	sent, err := remote.Run(ctx, run)
 	if err != nil {
 		return err
 	}
 	if run.Interval > 0 {
-		p.ledger.recordUnsent(run.Messages - sent)
+		s.ledger.recordUnsent(run.Messages - sent)
 	}
-	return p.drain(ctx)
+	return s.drain(ctx)
 }
 
 // sent records a message of an engine.
-func (p *pair) sent(number uint64, encoded int, at time.Time) {
-	if !p.accepts() {
+func (s *sender) sent(number uint64, encoded int, at time.Time) {
+	if !s.accepts() {
 		return
 	}
-	defer p.gate.RUnlock()
-	content, intended := p.options.Content.Content(number), time.Duration(0)
-	if p.run.Interval > 0 {
-		intended = p.run.Start.Add(time.Duration(number-p.run.First) * p.run.Interval).Sub(p.ledger.start)
+	defer s.gate.RUnlock()
+	content, intended := s.options.Content.Content(number), time.Duration(0)
+	if s.run.Interval > 0 {
+		intended = s.run.Start.Add(time.Duration(number-s.run.First) * s.run.Interval).Sub(s.ledger.start)
 	}
-	p.ledger.sent(number, content, at, intended, p.late())
-	p.plain += int64(len(content))
-	p.encoded += int64(encoded)
+	s.ledger.sent(number, content, at, intended, s.late())
+	s.plain += int64(len(content))
+	s.encoded += int64(encoded)
 }
 
 // checked records a message that an engine has compared with what was sent.
 func (p *pair) checked(number uint64, at time.Time) {
 	if p.accepts() {
 		defer p.gate.RUnlock()
-		p.ledger.arrived(number, at)
+		p.senders[0].ledger.arrived(number, at)
 	}
 }
 
 func (p *pair) corrupt(time.Time) {
 	if p.accepts() {
 		defer p.gate.RUnlock()
-		p.ledger.corrupt()
+		p.miscount()
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/tcpinfo"
 )
 
@@ -46,16 +47,25 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 		if one == nil {
 			continue
 		}
-		counts, end := one.ledger.close()
+		received, end := int64(0), time.Duration(0)
+		for _, from := range one.senders {
+			counts, came := from.ledger.close()
+			end = max(end, came)
+			add(total, &counts)
+			if counts.Arrivals != nil {
+				received += counts.Received
+			}
+			total.SentBytes += from.plain
+			total.EncodedBytes += from.encoded
+			merge(distributions, from.ledger.distributions())
+			all = append(all, from.ledger.series)
+		}
 		last = max(last, end)
-		add(total, &counts)
 		if shares := trial.PairShares; shares != nil {
-			shares.Received = append(shares.Received, counts.Received)
+			shares.Received = append(shares.Received, received)
 			shares.Nanoseconds = append(shares.Nanoseconds, max(end-took.begun, 0).Nanoseconds())
 		}
 		total.Pairs++
-		total.SentBytes += one.plain
-		total.EncodedBytes += one.encoded
 		addCosts(total, one)
 		for _, connection := range one.connections {
 			statistics := connection.Statistics()
@@ -63,8 +73,6 @@ func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 			setup.Add(statistics.Setup)
 			addConnection(total, statistics)
 		}
-		merge(distributions, one.ledger.distributions())
-		all = append(all, one.ledger.series)
 	}
 	total.Cipher = transport(pairs).Cipher
 	before, steady := warmUp(all)
@@ -112,19 +120,23 @@ func addArrivals(total, counts *contract.Arrivals) {
 }
 
 func addCosts(total *contract.Exchange, one *pair) {
-	encoding, decoding := one.encoder.Spent(), one.decoder.Spent()
-	for _, connection := range one.connections {
-		spent := connection.Statistics().Spent
-		encoding.Compress, encoding.Encrypt = encoding.Compress+spent.Compress, encoding.Encrypt+spent.Encrypt
-		decoding.Decrypt, decoding.Decompress = decoding.Decrypt+spent.Decrypt, decoding.Decompress+spent.Decompress
+	var spent payload.Spent
+	for _, from := range one.senders {
+		spent.Add(from.encoder.Spent())
 	}
-	total.CompressNanoseconds += encoding.Compress.Nanoseconds()
-	total.EncryptNanoseconds += encoding.Encrypt.Nanoseconds()
+	for _, to := range one.receivers {
+		spent.Add(to.decoder.Spent())
+	}
+	for _, connection := range one.connections {
+		spent.Add(connection.Statistics().Spent)
+	}
+	total.CompressNanoseconds += spent.Compress.Nanoseconds()
+	total.EncryptNanoseconds += spent.Encrypt.Nanoseconds()
 	if total.Arrivals == nil {
 		return
 	}
-	total.DecryptNanoseconds += decoding.Decrypt.Nanoseconds()
-	total.DecompressNanoseconds += decoding.Decompress.Nanoseconds()
+	total.DecryptNanoseconds += spent.Decrypt.Nanoseconds()
+	total.DecompressNanoseconds += spent.Decompress.Nanoseconds()
 }
 
 func addConnection(total *contract.Exchange, statistics Statistics) {

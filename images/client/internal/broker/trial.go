@@ -195,11 +195,11 @@ func loadAll(ctx context.Context, pairs []*pair) error {
 	return err
 }
 
-// each calls a function for all pairs at once.
-func each(pairs []*pair, do func(*pair) error) error {
-	errs := make([]error, len(pairs))
+// each calls a function for all at once.
+func each[Of any](all []Of, do func(Of) error) error {
+	errs := make([]error, len(all))
 	var group sync.WaitGroup
-	for index, one := range pairs {
+	for index, one := range all {
 		group.Go(func() { errs[index] = do(one) })
 	}
 	group.Wait()

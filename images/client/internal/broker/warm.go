@@ -42,8 +42,10 @@ func warm(ctx context.Context, options *Options) {
 // roundTrips returns the round trips since the last call.
 func roundTrips(pairs []*pair) *contract.Histogram {
 	total := &contract.Distributions{}
-	for _, one := range pairs {
-		merge(total, one.ledger.restart())
+	for _, pair := range pairs {
+		for _, one := range pair.senders {
+			merge(total, one.ledger.restart())
+		}
 	}
 	return total.RoundTrip
 }

@@ -32,6 +32,9 @@ func plannedBroker(given *plan.BrokerPlan) (*measurement, error) {
 	if err := checkBroker(given); err != nil {
 		return nil, err
 	}
+	if err := checkGroup(given); err != nil {
+		return nil, err
+	}
 	content, err := pool(given)
 	if err != nil {
 		return nil, err
@@ -81,6 +84,7 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *pa
 	}
 	made := &broker.Target{Options: &broker.Options{
 		Driver: driver, Topic: target.Topic, Pairs: given.Pairs, FirstPair: given.FirstPair,
+		Publishers: given.Group.Publishers, Subscribers: given.Group.Subscribers, Shared: given.Group.Subscription == shared,
 		Role: broker.Role(given.Role), Content: content, Seed: uint64(given.Seed), Tuning: given.Tuning,
 		Compression: given.Compression, Encryption: given.Encryption, Key: key,
 		InFlight: maxInFlight(given), Unacknowledged: unacknowledged, Interval: time.Duration(given.Pacing.IntervalNanoseconds),

@@ -13,6 +13,7 @@ func TestKafka(t *testing.T) {
 	t.Parallel()
 	broker := startKafka(t)
 	t.Run("every delivery counts every message", func(t *testing.T) { kafkaCounts(t, broker) })
+	t.Run("groups", func(t *testing.T) { kafkaGroups(t, broker) })
 	t.Run("alone", func(t *testing.T) { kafkaAlone(t, broker) })
 	t.Run("connections are kept", func(t *testing.T) { keepsConnections(t, broker.arguments, "ExactlyOnce") })
 	t.Run("known by its own address", func(t *testing.T) { kafkaOpen(t, broker) })

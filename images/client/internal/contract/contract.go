@@ -197,7 +197,8 @@ const (
 	TimedOut     = "TimedOut"
 )
 
-// Exchange holds the measurements of the publishers and subscribers of a trial. Sent = Received + Lost.
+// Exchange holds the measurements of the publishers and subscribers of a trial. Received + Lost is Sent, multiplied by the
+// subscribers of a topic unless they share its messages.
 type Exchange struct {
 	*Arrivals
 	*Setup

@@ -34,6 +34,12 @@ func (s Spent) Since(earlier Spent) Spent {
 	return Spent{s.Compress - earlier.Compress, s.Encrypt - earlier.Encrypt, s.Decrypt - earlier.Decrypt, s.Decompress - earlier.Decompress}
 }
 
+// Add adds other times.
+func (s *Spent) Add(other Spent) {
+	s.Compress, s.Encrypt = s.Compress+other.Compress, s.Encrypt+other.Encrypt
+	s.Decrypt, s.Decompress = s.Decrypt+other.Decrypt, s.Decompress+other.Decompress
+}
+
 // Codec compresses and encrypts, and reverses both. It is for one goroutine. What it returns is valid until the next call.
 type Codec struct {
 	compressor compressor

@@ -55,12 +55,12 @@ def _ordered(value: Any, schema: Any) -> Any:
 
 def _rank(item: Any) -> tuple[int, tuple[tuple[int, str], ...], str]:
     """Returns the place of an item: an enum as it is declared, numbers and sizes ascending, words by alphabet, and
-    objects by their name."""
+    objects by their name, or by their words if they have none."""
     if isinstance(item, Enum):
         return list(type(item)).index(item), (), ""
     if isinstance(item, int):
         return item, (), ""
-    text = item if isinstance(item, str) else str(item.name)
+    text = item if isinstance(item, str) else str(getattr(item, "name", item))
     try:
         return parse_size(text), (), text
     except ValueError:

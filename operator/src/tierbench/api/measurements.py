@@ -103,15 +103,16 @@ class ExchangeErrors(Model):
 class Exchange(Model):
     """The work of the publishers and subscribers of one trial, all pairs together. sent = received + lost.
 
+    If several subscribers receive every message, it counts once for each of them: received + lost = sent × subscribers.
     Without subscribers, the fields about receiving are absent.
     """
 
-    pairs: Count = Field(default=0, description="Number of pairs of publisher and subscriber.")
+    pairs: Count = Field(default=0, description="Number of pairs of publisher and subscriber, or of groups.")
     sent: Count = Field(default=0, description="Messages that publishers sent, each counted once.")
     received: Count | None = Field(
-        default=None, description="Sent messages that the subscriber received. Absent without subscribers."
+        default=None, description="Sent messages that subscribers received. Absent without subscribers."
     )
-    lost: Count = Field(default=0, description="Sent messages that the subscriber did not receive.")
+    lost: Count = Field(default=0, description="Sent messages that subscribers did not receive.")
     acknowledged: Count = Field(
         default=0,
         description="Sent messages that the broker acknowledged. Without subscribers, and with AtMostOnce, those that "

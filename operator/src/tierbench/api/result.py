@@ -169,8 +169,11 @@ class CoarseHistogram(Model):
 
 
 class MessageCounts(Model):
-    """Counts of messages over all counted trials. sent = received + lost. Without subscribers, the fields about
-    receiving are absent."""
+    """Counts of messages over all counted trials. sent = received + lost.
+
+    If several subscribers receive every message, it counts once for each of them: received + lost = sent × subscribers.
+    Without subscribers, the fields about receiving are absent.
+    """
 
     sent: Count = Field(default=0, description="Messages sent, each counted once.")
     received: Count | None = Field(default=None, description="Sent messages that were received.")

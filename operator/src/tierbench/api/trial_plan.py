@@ -215,6 +215,25 @@ class KafkaSettings(Model):
     )
 
 
+class Subscription(StrEnum):
+    """Who of several subscribers receives a message."""
+
+    EACH = "Each"
+    SHARED = "Shared"
+
+
+class PlannedGroup(Model):
+    """The publishers and subscribers of a topic."""
+
+    publishers: int = Field(default=1, ge=1, le=64, description="Number of publishers.")
+    subscribers: int = Field(default=1, ge=1, le=64, description="Number of subscribers.")
+    subscription: Subscription = Field(
+        default=Subscription.EACH,
+        description="Each: every subscriber receives every message. Shared: one of the subscribers receives it, by a "
+        "shared subscription of MQTT.",
+    )
+
+
 class Role(StrEnum):
     """The role of the pairs: both sides, only publishers, only echoes, or publishers without subscribers."""
 
@@ -252,8 +271,11 @@ class BrokerPlan(MeetingFields):
     resume_sessions: bool = Field(
         default=False, description="Resume the TLS session of an earlier connection, instead of a full handshake."
     )
-    pairs: int = Field(default=1, ge=1, le=256, description="Number of publishers, each with its own subscriber.")
+    pairs: int = Field(default=1, ge=1, le=256, description="Number of pairs, or of groups.")
     first_pair: Whole = Field(default=0, description="Number of the first pair.")
+    group: PlannedGroup = Field(
+        default=PlannedGroup(), description="The publishers and subscribers that a pair stands for."
+    )
     role: Role = Field(default=Role.BOTH, description="Role of the pairs.")
     size_bytes: int = Field(
         default=1024, ge=2, le=_INT32, description="Size of a message before compression and encryption."

@@ -3,6 +3,7 @@
 from typing import Final
 
 from tierbench.kinds.broker import measures, metrics, reasons, report, sinetstream, strimzi_lifecycle
+from tierbench.kinds.broker.groups import GROUPS, PAIR
 from tierbench.kinds.broker.server_spec import KafkaProvider
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.tls import CERTIFICATE, HANDSHAKE
@@ -57,6 +58,7 @@ KIND: Final = BenchmarkKind(
         "compression": FactorTraits(usual="None"),
         "pairs": FactorTraits(usual="1", words="x{}", load=True),
         "mqttVersion": FactorTraits(usual="3.1.1", words="MQTT {}", names=True),
+        GROUPS: FactorTraits(usual=str(PAIR), words="groups of {}"),
         "codec": FactorTraits(usual="None"),
         "partitions": FactorTraits(usual="1", words="{} partitions"),
         "lingerMilliseconds": FactorTraits(usual="0", words="linger {} ms"),

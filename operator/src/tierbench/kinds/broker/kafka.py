@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.quantity import format_size, parse_size
+from tierbench.kinds.broker.groups import most_publishers
 from tierbench.kinds.broker.server import (
     ACCOUNT_FOLDER,
     CONFIGURATION,
@@ -141,7 +142,8 @@ def _segment(spec: BrokerSpec, size: NodeSize) -> int:
 
 
 def _retention(spec: BrokerSpec, size: NodeSize) -> int:
-    return 2 * max(_segment(spec, size), spec.max_in_flight * spec.payload.largest_bytes)
+    in_flight = spec.max_in_flight * most_publishers(spec.groups)
+    return 2 * max(_segment(spec, size), in_flight * spec.payload.largest_bytes)
 
 
 def _properties(kafka: Kafka, spec: BrokerSpec, size: NodeSize, tls: bool) -> str:

@@ -71,8 +71,8 @@ _TOTALS: Final = (
 def quantities(trial: ResultTrial) -> dict[str, float | None]:
     """Returns quantities by name, None if the trial does not have them.
 
-    Rates are those of received messages, or of acknowledged ones without subscribers. Bytes and packets per message are
-    those of sent messages, and setup bytes and packets are per connection.
+    Rates are those of received messages, each counted once per subscriber, or of acknowledged ones without subscribers.
+    Bytes and packets per message are those of sent messages, and setup bytes and packets are per connection.
     """
     exchange, sample = trial.exchange, trial.server or _NO_SAMPLE
     if exchange is None:
@@ -191,8 +191,8 @@ def invalid(spec: ResultSpec, good: Sequence[ResultTrial]) -> list[Note]:
         notes.append(Note(reason="AcknowledgedLost", message=message))
     lost = sum(one.lost for one in exchanges)
     if lost > broken:
-        sent = sum(one.sent for one in exchanges)
-        message = f"{lost} of {sent} messages were lost; the times are those of messages that arrived."
+        due = lost + sum(one.received or 0 for one in exchanges)
+        message = f"{lost} of {due} messages were lost; the times are those of messages that arrived."
         notes.append(Note(reason="MessagesLost", message=message))
     return notes
 

@@ -19,6 +19,7 @@ FACTORS: Final = (
     "compression",
     "pairs",
     "mqttVersion",
+    "groups",
     "codec",
     "partitions",
     "lingerMilliseconds",

@@ -24,6 +24,7 @@ from tierbench.api.quantity import is_smaller
 from tierbench.api.run_policy import Timeouts
 from tierbench.api.trial_plan import Encryption, PacingType
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
+from tierbench.kinds.broker.groups import GROUP_CASES, Groups, group_rules, groups_field
 from tierbench.kinds.broker.mqtt import MQTT_CASES, MQTT_RULES, MqttFactors
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 from tierbench.kinds.broker.tls import TLS_CASES, TLS_RULES, TlsClients
@@ -196,7 +197,8 @@ _PLACES = (
 _CASES = (
     f"({_PLACES}) * size(self.clients.nodeClassNames)"
     f" * {PAYLOAD_CASES} * size(self.delivery) * {TLS_CASES}"
-    f" * size(self.encryption) * size(self.compression) * size(self.pairs) * {LINK_CASES}"
+    f" * size(self.encryption) * size(self.compression) * size(self.pairs) * {GROUP_CASES}"
+    f" * {LINK_CASES}"
 )
 
 _SECRETS = (
@@ -271,9 +273,12 @@ class BrokerSpec(ServiceSpec):
         most=8,
     )
     pairs: tuple[Annotated[int, Field(ge=1, le=256)], ...] = factor(
-        (1,), "Number of publishers, each with a subscriber of its own (a factor).", most=8
+        (1,),
+        "Number of publishers, each with a subscriber of its own (a factor). With groups: number of groups.",
+        most=8,
     )
     mqtt_clients: MqttFactors = Field(default=MqttFactors(), description="Settings of the clients of MQTT.")
+    groups: Groups = groups_field()
     kafka_clients: KafkaFactors = Field(default=KafkaFactors(), description="Settings of the clients of Kafka.")
     pacing: Pacing = Field(
         default=Pacing(type=PacingType.CLOSED_LOOP),
@@ -356,6 +361,7 @@ class BrokerBenchmark(Benchmark):
         _STRIMZI_HOST_NETWORK,
         _STRIMZI_NODE_PORT,
         *TLS_RULES,
+        *group_rules(_KAFKA),
         LINKS_NEED_PODS,
         preflight_rule(_CLIENT_NODES),
         matrix_rule(_CASES),

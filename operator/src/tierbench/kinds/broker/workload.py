@@ -19,6 +19,7 @@ from tierbench.api.trial_plan import (
 from tierbench.api.trial_plan import Role as PlannedRole
 from tierbench.kinds.broker import strimzi
 from tierbench.kinds.broker.client_spec import EngineType, Payload
+from tierbench.kinds.broker.groups import group_factors, group_of, most_deliveries
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
 from tierbench.kinds.broker.mqtt import mqtt_factors, mqtt_settings
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
@@ -117,6 +118,7 @@ class BrokerWorkload:
             Factor("encryption", tuple(level.value for level in spec.encryption)),
             Factor("compression", spec.compression),
             Factor("pairs", tuple(map(str, spec.pairs))),
+            *group_factors(spec.groups),
             *link_factors(spec),
             *(kafka_factors(spec.kafka_clients) if kafka else mqtt_factors(spec.mqtt_clients)),
         )
@@ -168,7 +170,7 @@ class BrokerWorkload:
         return (trials + spec.warmup_trials) * spec.timeouts.trial_seconds + spec.timeouts.first_message_seconds
 
     def load(self, case: Case) -> TrialLoad:
-        """Returns seconds if load or pacing decide them, and the bytes from publishers if their number is known.
+        """Returns seconds if load or pacing decide them, and the bytes of all deliveries if their number is known.
 
         The overhead per message decides for small ones.
         """
@@ -182,7 +184,7 @@ class BrokerWorkload:
 
     def _moved(self, case: Case, messages: int, seconds: float | None) -> TrialLoad:
         """Returns the load of this number of messages per publisher."""
-        count = messages * int(case.levels["pairs"])
+        count = messages * int(case.levels["pairs"]) * group_of(self.spec.groups, case).deliveries
         moved = count * parse_size(case.levels[PAYLOAD_SIZE]) if PAYLOAD_SIZE in case.levels else None
         return TrialLoad(seconds, moved, count * _BYTES_PER_MESSAGE_OVERHEAD)
 
@@ -233,7 +235,7 @@ def tuning(spec: BrokerSpec) -> str:
 
     The tuning is Light if every case leaves the client idle most of the time. Then the engine minimizes latency.
     """
-    pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs)
+    pairs = max(share(pairs, spec.clients.pods, 0)[1] for pairs in spec.pairs) * most_deliveries(spec.groups)
     plain = (
         all(level == _NONE for level in (*spec.compression, *spec.kafka_clients.codecs))
         and spec.payload.largest_bytes <= _LIGHT_BYTES
@@ -271,6 +273,7 @@ def trial_plan(
         refused_networks=endpoint.refused,
         pairs=pairs,
         first_pair=first,
+        **({"group": group_of(spec.groups, case)} if spec.groups else {}),
         role=PlannedRole.ALONE if spec.clients.alone else _ROLES[instance.part.role],
         **_payload(spec.payload, case),
         delivery=Delivery(case.levels["delivery"]),

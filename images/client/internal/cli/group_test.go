@@ -1,0 +1,146 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// group is publishers and subscribers of a topic, with the deliveries of each message.
+type group struct {
+	publishers, subscribers, deliveries int64
+	subscription                        string
+}
+
+var (
+	fanIn  = group{8, 1, 1, "Each"}
+	fanOut = group{1, 8, 8, "Each"}
+	spread = group{4, 2, 1, "Shared"}
+	groups = []group{fanIn, fanOut, {3, 4, 4, "Each"}, spread}
+)
+
+func (g group) String() string { return fmt.Sprintf("%d-%d %s", g.publishers, g.subscribers, g.subscription) }
+
+func (g group) fields() []string {
+	return []string{
+		fmt.Sprintf("group.publishers=%d", g.publishers), fmt.Sprintf("group.subscribers=%d", g.subscribers), "group.subscription=" + g.subscription,
+	}
+}
+
+// countsAll holds that two such groups lose nothing, and count each delivery once.
+func (g group) countsAll(t *testing.T, arguments ...string) {
+	t.Helper()
+	for number, trial := range measured(t, append(append(arguments, g.fields()...), "pairs=2", "messages=30", "trials=1-2")...) {
+		exchange, sent := trial.Exchange, 2*30*g.publishers
+		if exchange.Sent != sent || exchange.Received != sent*g.deliveries || exchange.Lost+exchange.Duplicated+exchange.Errors != 0 {
+			t.Errorf("trial %d: %+v, %+v", number, exchange, exchange.Arrivals)
+		}
+		if exchange.ReceivedBytes != 1024*exchange.Received || exchange.SentBytes != 1024*sent || exchange.Connections != 2*(g.publishers+g.subscribers) {
+			t.Errorf("trial %d: %+v, %+v", number, exchange, exchange.Arrivals)
+		}
+		if left := trial.Distributions.RoundTrip.Count; left+exchange.Discarded != exchange.Received {
+			t.Errorf("%d round trips and %d discarded of %d", left, exchange.Discarded, exchange.Received)
+		}
+		if len(trial.PairShares.Received) != 2 || trial.PairShares.Received[0] != exchange.Received/2 {
+			t.Errorf("%+v", trial.PairShares)
+		}
+		if !slices.Contains(arguments, "delivery=AtMostOnce") && exchange.Acknowledged != sent {
+			t.Errorf("%d acknowledged", exchange.Acknowledged)
+		}
+	}
+}
+
+// TestGroupsCountEveryDelivery of each publisher and subscriber, with each delivery.
+func TestGroupsCountEveryDelivery(t *testing.T) {
+	t.Parallel()
+	broker := startMosquitto(t, later)
+	for index, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
+		for number, group := range groups {
+			t.Run(delivery+" "+group.String(), func(t *testing.T) {
+				pace := []string{"inFlight=2", "asFastAsPossible", "messagesPerSecond=200"}[(index+number)%3]
+				kept := fmt.Sprintf("keepConnections=%t", number%2 == 0)
+				group.countsAll(t, broker.arguments("None", "delivery="+delivery, pace, kept, "compression=Zstd")...)
+			})
+		}
+	}
+}
+
+func kafkaGroups(t *testing.T, broker *kafkaBroker) {
+	for delivery, group := range map[string]group{"AtMostOnce": fanIn, "AtLeastOnce": fanOut, "ExactlyOnce": {2, 3, 3, "Each"}} {
+		t.Run(delivery+" "+group.String(), func(t *testing.T) {
+			group.countsAll(t, broker.arguments("None", "delivery="+delivery, "asFastAsPossible", "kafka.partitions=2")...)
+		})
+	}
+}
+
+// TestClosedLoopWaitsForAllSubscribers has a window of one message: none is sent before all have the one before.
+func TestClosedLoopWaitsForAllSubscribers(t *testing.T) {
+	t.Parallel()
+	broker := startMosquitto(t, later)
+	exchange := measured(t, append(broker.arguments("None", "messages=200", "inFlight=1"), fanOut.fields()...)...)[0].Exchange
+	if exchange.Received != 1600 || exchange.OutOfOrder != 0 || exchange.Lost != 0 {
+		t.Errorf("%+v, %+v", exchange, exchange.Arrivals)
+	}
+}
+
+// TestStrikeGroupsCountWhatAKilledBrokerLoses compares what the subscribers have with what is due.
+func TestStrikeGroupsCountWhatAKilledBrokerLoses(t *testing.T) {
+	t.Parallel()
+	for _, group := range []group{fanIn, fanOut, spread} {
+		t.Run(group.String(), func(t *testing.T) {
+			t.Parallel()
+			broker := startMosquitto(t, later)
+			of := broker.load(2_000, append(group.fields(), "delivery=AtLeastOnce", "asFastAsPossible", "deliveryTimeoutMilliseconds=15000")...)
+			exchange := broker.struck(t, of, func() {
+				broker.kill(t)
+				broker.start(t)
+			})
+			trial := exchange.only(t).Exchange
+			if due := trial.Sent * group.deliveries; trial.Received+trial.Lost != due || trial.Lost > due/2 {
+				t.Errorf("%d of %d are due: %+v", trial.Received+trial.Lost, due, trial.Arrivals)
+			}
+			if trial.Reconnects != group.publishers+group.subscribers || trial.AcknowledgedLost > trial.Lost {
+				t.Errorf("%+v, %+v", trial, trial.Arrivals)
+			}
+		})
+	}
+}
+
+// TestStrikeGroupsLoseNothingByARestart of a broker that keeps its sessions.
+func TestStrikeGroupsLoseNothingByARestart(t *testing.T) {
+	t.Parallel()
+	for _, group := range []group{fanIn, fanOut, spread} {
+		t.Run(group.String(), func(t *testing.T) {
+			t.Parallel()
+			broker := startMosquitto(t, later, "persistence true")
+			of := broker.load(2_000, append(group.fields(), "delivery=AtLeastOnce", "asFastAsPossible", patient)...)
+			outcome := broker.struck(t, of, func() { broker.restart(t) })
+			exchange := outcome.only(t).Exchange
+			if exchange.Lost != 0 || exchange.Received != exchange.Sent*group.deliveries || exchange.Reconnects < group.publishers+group.subscribers {
+				t.Errorf("%+v, %+v", exchange, exchange.Arrivals)
+			}
+		})
+	}
+}
+
+func TestWrongGroupsAreReportedWithAHint(t *testing.T) {
+	t.Parallel()
+	for words, says := range map[string]string{
+		"group.publishers=2 role=Alone delivery=AtLeastOnce unacknowledged=1": "write role Both",
+		"group.subscribers=2 engine=paho":                                     "no engine",
+		"group.publishers=2 sizeBytes=7":                                      "messages of several publishers need 8",
+		"group.publishers=64 group.subscribers=64 pairs=9":                    "1152 connections, and 1024",
+		"group.subscription=Shared url=kafka://127.0.0.1:1":                   "only for mqtt",
+	} {
+		url := "url=mqtt://127.0.0.1:1"
+		if strings.Contains(words, "url=") {
+			url = ""
+		}
+		given := append([]string{"Broker", "messages=1", "inFlight=1"}, strings.Fields(words+" "+url)...)
+		_, _, seal := sealed(t, given...)
+		if seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" || !strings.Contains(seal.Failure.Message, says) {
+			t.Errorf("%s: %+v", words, seal.Failure)
+		}
+	}
+}
