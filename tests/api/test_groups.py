@@ -52,9 +52,7 @@ def test_groups_within_the_limits_are_accepted(server: ApiServer, name: str) -> 
         ([{"publishers": 1}, {}], r"Duplicate value"),
     ],
 )
-def test_wrong_groups_are_rejected(
-    server: ApiServer, name: str, groups: list[dict[str, Any]], refusal: str
-) -> None:
+def test_wrong_groups_are_rejected(server: ApiServer, name: str, groups: list[dict[str, Any]], refusal: str) -> None:
     with pytest.raises(RefusedError, match=refusal):
         create(server, BROKERS, changed(smallest(BROKERS, name), GROUPS, groups))
 

@@ -32,6 +32,7 @@ BROKER: dict[str, Any] = {
     "compression": ["None"],
     "pairs": [1],
     "mqttClients": {"versions": ["5"]},
+    "groups": [{}],
     "kafkaClients": KAFKA,
     "tlsClients": {"handshakes": ["Resumed"], "certificates": ["Required"]},
     "links": LINKS,

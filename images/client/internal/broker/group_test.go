@@ -121,7 +121,9 @@ type hub struct {
 	repeated    int64
 }
 
-func (h *hub) Connect(context.Context, string, Events) (Connection, error) { return &hubLink{of: h}, nil }
+func (h *hub) Connect(context.Context, string, Events) (Connection, error) {
+	return &hubLink{of: h}, nil
+}
 
 type hubLink struct {
 	stuckLink

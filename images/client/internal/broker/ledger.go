@@ -24,8 +24,8 @@ type ledger struct {
 	alone          bool // without subscribers: messages are in flight until they are acknowledged
 	deliveries     int  // of each message
 	slots          []slot
-	first          uint64 // number of the first message: what comes of those before it is not counted
-	next           uint64 // number of the next message
+	first          uint64   // number of the first message: what comes of those before it is not counted
+	next           uint64   // number of the next message
 	newest         []uint64 // of those that arrived at each subscriber, plus one
 	inFlight       int
 	unacknowledged int

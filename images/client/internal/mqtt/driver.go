@@ -193,7 +193,9 @@ func (c *connection) Subscribe(ctx context.Context, topic string, arrived func([
 	case <-time.After(connectTimeout):
 		return unanswered
 	}
-	granted := token.(*paho.SubscribeToken).Result()[topic]
+	var granted byte
+	for _, granted = range token.(*paho.SubscribeToken).Result() { // of one topic, which is named without $share/NAME/
+	}
 	if granted <= 2 && token.Error() != nil {
 		return token.Error()
 	}

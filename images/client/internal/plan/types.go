@@ -27,6 +27,7 @@ type BrokerPlan struct {
 	ResumeSessions              bool           `json:"resumeSessions"`
 	Pairs                       int            `json:"pairs"`
 	FirstPair                   int            `json:"firstPair"`
+	Group                       PlannedGroup   `json:"group"`
 	Role                        string         `json:"role"`
 	SizeBytes                   int            `json:"sizeBytes"`
 	Content                     string         `json:"content"`
@@ -106,6 +107,13 @@ type NetworkTarget struct {
 	Agent           AgentAccess `json:"agent"`
 	Server          string      `json:"server"`
 	PingHost        string      `json:"pingHost"`
+}
+
+// PlannedGroup: The publishers and subscribers of a topic.
+type PlannedGroup struct {
+	Publishers   int    `json:"publishers"`
+	Subscribers  int    `json:"subscribers"`
+	Subscription string `json:"subscription"`
 }
 
 // PlannedLink: The imitated link of the client, which it measures before the first trial.

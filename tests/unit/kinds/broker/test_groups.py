@@ -7,7 +7,7 @@ import pytest
 from tests.plans import plan_of
 from tests.unit.domain.objects import broker_benchmark
 from tests.unit.kinds.broker.test_kafka import KAFKA
-from tests.unit.kinds.broker.test_workload import cases, jobs, workload
+from tests.unit.kinds.broker.test_workload import LIGHT, cases, jobs, workload
 from tests.unit.kinds.broker.trials import line, measured, recorded
 from tierbench.api.canonical import in_order, spec_hash
 from tierbench.kinds.broker.kafka import kafka_settings
@@ -16,19 +16,21 @@ from tierbench.workloads.workload import NodeSize
 FAN_IN: dict[str, Any] = {"publishers": 8}
 FAN_OUT: dict[str, Any] = {"subscribers": 8}
 SHARED: dict[str, Any] = {"publishers": 4, "subscribers": 2, "subscription": "Shared"}
-GROUPS = [FAN_IN, FAN_OUT, SHARED]
+CLOUD = {"nodeClassNames": ["cloud"]}
+GROUPS = [FAN_OUT, SHARED, FAN_IN]
 
 
 def test_groups_are_levels_and_a_spec_without_them_has_no_such_factor() -> None:
-    given = workload(groups=GROUPS, pairs=[1, 2])
+    given = workload(groups=GROUPS, pairs=[1, 2], servers=CLOUD, payload={"sizes": [100]})
     assert [(case.levels["pairs"], case.levels["groups"]) for case in cases(given)] == [
-        (pairs, group) for pairs in ("1", "2") for group in ("8:1", "1:8", "4:2 Shared")
+        (pairs, group) for pairs in ("1", "2") for group in ("1:8", "4:2 Shared", "8:1")
     ]
     assert "groups" not in cases(workload())[0].levels
 
 
 def test_client_gets_the_group_of_its_case() -> None:
-    given = workload(groups=GROUPS, pairs=[3], clients={"nodeClassNames": ["user"], "pods": 2})
+    two = {"nodeClassNames": ["user"], "pods": 2}
+    given = workload(groups=GROUPS, pairs=[3], servers=CLOUD, payload={"sizes": [100]}, clients=two)
     planned = [[plan_of(job) for job in jobs(given, case)] for case in cases(given)]
     assert [plan["group"] for plan, _ in planned] == GROUPS
     assert "group" not in plan_of(jobs(workload())[0])
@@ -50,7 +52,7 @@ def test_load_has_every_delivery(group: dict[str, Any], deliveries: int) -> None
 
 @pytest.mark.parametrize(("group", "tuning"), [({}, "Light"), (SHARED, "Light"), (FAN_IN, "Heavy"), (FAN_OUT, "Heavy")])
 def test_tuning_counts_deliveries(group: dict[str, Any], tuning: str) -> None:
-    given = workload(groups=[group], pacing={"type": "ClosedLoop", "inFlight": 1}, payload={"sizes": [100]})
+    given = workload(**LIGHT, groups=[group])
     assert plan_of(jobs(given)[0])["tuning"] == tuning
 
 

@@ -16,7 +16,14 @@ OF_THE_WIRE = {
     "setupBytes": 5000,
     "setupPackets": 20,
 }
-KAFKA = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
+KAFKA = {
+    "broker": "kafka",
+    "groups": "1:8",
+    "codec": "Lz4",
+    "partitions": "4",
+    "lingerMilliseconds": "5",
+    "batchSize": "16Ki",
+}
 
 
 def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:

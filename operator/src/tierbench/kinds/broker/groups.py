@@ -79,8 +79,7 @@ def group_rules(is_kafka: str) -> Sequence[Rule]:
             "groups",
         ),
         Rule(
-            "!self.groups.exists(g, g.subscription == 'Shared')"
-            f" || !self.brokers.exists(b, {is_kafka})",
+            f"!self.groups.exists(g, g.subscription == 'Shared') || !self.brokers.exists(b, {is_kafka})",
             "groups with subscription: Shared are only for MQTT: write subscription: Each, or measure Kafka in another "
             "benchmark",
         ),
