@@ -71,7 +71,7 @@ func (p *pair) origin(plain []byte) *sender {
 	return p.senders[place]
 }
 
-// miscount counts a message that nobody sent.
+// miscount counts a message that no publisher of the topic sent.
 func (p *pair) miscount() { p.senders[0].ledger.corrupt() }
 
 // echo decodes every message, as a consumer would, and returns the same bytes.

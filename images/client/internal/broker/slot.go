@@ -16,7 +16,7 @@ const publisherShift = 56
 
 // audience is who receives the messages of a publisher: each subscriber, or if they share them one of the subscribers.
 type audience struct {
-	subscribers int // 0: nobody
+	subscribers int // 0: none
 	shared      bool
 }
 

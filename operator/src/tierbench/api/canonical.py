@@ -54,8 +54,10 @@ def _ordered(value: Any, schema: Any) -> Any:
 
 
 def _rank(item: Any) -> tuple[int, tuple[tuple[int, str], ...], str]:
-    """Returns the place of an item: an enum as it is declared, numbers and sizes ascending, words by alphabet, and
-    objects by their name, or by their words if they have none."""
+    """Returns the place of an item: an enum as it is declared, numbers and sizes ascending, words by alphabet.
+
+    Objects are ordered by their name, or by their words if they have none.
+    """
     if isinstance(item, Enum):
         return list(type(item)).index(item), (), ""
     if isinstance(item, int):

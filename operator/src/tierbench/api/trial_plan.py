@@ -274,7 +274,7 @@ class BrokerPlan(MeetingFields):
     pairs: int = Field(default=1, ge=1, le=256, description="Number of pairs, or of groups.")
     first_pair: Whole = Field(default=0, description="Number of the first pair.")
     group: PlannedGroup = Field(
-        default=PlannedGroup(), description="The publishers and subscribers that a pair stands for."
+        default=PlannedGroup(), description="The publishers and subscribers of each pair."
     )
     role: Role = Field(default=Role.BOTH, description="Role of the pairs.")
     size_bytes: int = Field(
