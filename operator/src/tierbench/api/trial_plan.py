@@ -273,9 +273,7 @@ class BrokerPlan(MeetingFields):
     )
     pairs: int = Field(default=1, ge=1, le=256, description="Number of pairs, or of groups.")
     first_pair: Whole = Field(default=0, description="Number of the first pair.")
-    group: PlannedGroup = Field(
-        default=PlannedGroup(), description="The publishers and subscribers of each pair."
-    )
+    group: PlannedGroup = Field(default=PlannedGroup(), description="The publishers and subscribers of each pair.")
     role: Role = Field(default=Role.BOTH, description="Role of the pairs.")
     size_bytes: int = Field(
         default=1024, ge=2, le=_INT32, description="Size of a message before compression and encryption."
