@@ -61,7 +61,7 @@ func TestGroupsCountEveryDelivery(t *testing.T) {
 		for number, group := range groups {
 			t.Run(delivery+" "+group.String(), func(t *testing.T) {
 				pace := []string{"inFlight=2", "asFastAsPossible", "messagesPerSecond=200"}[(index+number)%3]
-				kept := fmt.Sprintf("keepConnections=%t", number%2 == 0)
+				kept := []string{"connections=Kept", "connections=EachTrial"}[number%2]
 				for _, version := range []string{"3.1.1", "5"} {
 					group.countsAll(t, broker.arguments("None", "delivery="+delivery, pace, kept, "compression=Zstd", "mqtt.version="+version)...)
 				}
