@@ -48,11 +48,11 @@ class Histogram(Family):
         return [2.0**exponent for exponent in self.exponents]
 
     @cached_property
-    def positions(self) -> Sequence[tuple[Family, str, str]]:
+    def positions(self) -> tuple[tuple[Family, str, str], ...]:
         """The positions of a histogram's samples."""
         bounds = (*map(repr, self.bounds), "+Inf")
         buckets = ((self, "_bucket", "," + label_text({"le": bound})) for bound in bounds)
-        return [*buckets, (self, "_count", ""), (self, "_sum", "")]
+        return (*buckets, (self, "_count", ""), (self, "_sum", ""))
 
 
 def gauge(name: str, text: str) -> Family:
@@ -72,7 +72,12 @@ def histogram(name: str, text: str, exponents: range) -> Histogram:
 
 def in_base_unit(quantity: str, value: float) -> float:
     """Returns a value in the base unit of Prometheus, such as seconds for a quantity in nanoseconds."""
-    return value / next((number for unit, number in _UNITS.items() if quantity.endswith(unit)), 1)
+    return value / _unit(quantity)
+
+
+@cache
+def _unit(quantity: str) -> float:
+    return next((number for unit, number in _UNITS.items() if quantity.endswith(unit)), 1)
 
 
 def label_text(labels: Labels) -> str:
@@ -84,7 +89,7 @@ _Position = tuple[Family, str, str]
 """The family of a sample, the suffix of its name, and the labels that follow those of the object."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Layout:
     """The positions of all samples of an object."""
 
@@ -99,7 +104,13 @@ class _Layout:
         return found
 
 
-_shared_layout: Final = lru_cache(maxsize=4096)(_Layout)
+_EMPTY: Final = _Layout(())
+
+
+@lru_cache(maxsize=4096)
+def _extended(layout: _Layout, positions: tuple[_Position, ...]) -> _Layout:
+    """Returns a layout with further positions. The same call returns the same layout."""
+    return _Layout((*layout.positions, *positions))
 
 
 class Samples:
@@ -110,19 +121,19 @@ class Samples:
     def __init__(self, labels: Labels) -> None:
         """Takes the labels of all samples of the object."""
         self.labels = label_text(labels)
-        self._layout = _shared_layout(())
+        self._layout = _EMPTY
         self._values: tuple[float, ...] = ()
 
     def add(self, family: Family, value: float | None, more: Labels | None = None) -> None:
         """Adds a sample, unless the value is None. The labels `more` follow those of the object."""
         if value is not None:
-            self._extend([(family, "", f",{label_text(more)}" if more else "")], [value])
+            self._extend(((family, "", f",{label_text(more)}" if more else ""),), [value])
 
     def add_means(self, families: Mapping[str, Family], statistics: Mapping[str, Statistic]) -> None:
         """Adds the means of quantities. `families` are by quantity."""
-        for quantity, family in families.items():
-            known = statistics.get(quantity)
-            self.add(family, None if known is None else in_base_unit(quantity, known.mean))
+        known = [quantity for quantity in families if quantity in statistics]
+        means = [in_base_unit(quantity, statistics[quantity].mean) for quantity in known]
+        self._extend(tuple((families[quantity], "", "") for quantity in known), means)
 
     def add_histogram(self, family: Histogram, found: CoarseHistogram | None) -> None:
         """Adds a histogram, unless it is None."""
@@ -132,8 +143,8 @@ class Samples:
         counts = [sum(count for bucket, count in buckets if bucket <= exponent) for exponent in family.exponents]
         self._extend(family.positions, [*counts, total, total, found.sum_nanoseconds / 1e9])
 
-    def _extend(self, positions: Sequence[_Position], values: Sequence[float]) -> None:
-        self._layout = _shared_layout((*self._layout.positions, *positions))
+    def _extend(self, positions: tuple[_Position, ...], values: Sequence[float]) -> None:
+        self._layout = _extended(self._layout, positions)
         self._values += tuple(values)
 
     @property
