@@ -105,7 +105,7 @@ PAYLOAD_SIZES = "spec.payload.sizes"
 LINKS, TRACE = "spec.links", {"configMapRef": {"name": "drive"}}
 MESSAGES, NO_CONFIG_MAP = "spec.payload.messages", "is not the name of a ConfigMap"
 OWN_SIZES = "messages have sizes and contents of their own"
-ONE_BROKER = "set exactly one of mosquitto, kafka and external for each broker"
+ONE_BROKER = "set exactly one of mosquitto, kafka, http and external for each broker"
 NO_CONTENT = "must be Random, Zeros, SensorJSON or Ratio10"
 NO_COMPRESSION = "must be None, Gzip or Zstd, optionally with a level"
 ONE_PACE = "type OpenLoop needs either intervalMilliseconds or messagesPerSecond, and no other type has them"
@@ -114,6 +114,7 @@ WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
 FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minBytesPerSecond"
 MIXED, PERCENTILE = "mixes files and messages", "percentile needs type Percentile, which needs a percentile"
 HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafkaClients.batchSizes"
+NO_URL_PATH = "is not a path: begin with /, and write"
 NO_SECRET = "is not the name of a Secret"
 STRIMZI = "spec.brokers[].kafka.strimzi"
 BROKER_CLAIM, BROKER_COMPUTE = f"{STRIMZI}.volumeClaimTemplate", f"{STRIMZI}.resources"
@@ -291,6 +292,12 @@ ROWS = (
         "spec.brokers[].external.secretRef.name",
         NO_SECRET,
     ),
+    Row(BROKERS, "spec.brokers", external(path="/a"), "spec.brokers", "external.path is only for protocol: HTTP"),
+    *(
+        Row(BROKERS, "spec.brokers", external(protocol="HTTP", path=wrong), "spec.brokers[].external.path", NO_URL_PATH)
+        for wrong in ("", "readings", "/a b", "/a#b", "/%0d", "/a\n")
+    ),
+    Row(BROKERS, "spec.brokers", [{"name": "n", "http": {"images": ["1"]}}], "spec.brokers[].http.images[]", NO_IMAGE),
     Row(BROKERS, "spec.brokers", kafka(heap="1.5Gi"), HEAP, NO_SIZE),
     Row(BROKERS, "spec.brokers", kafka(heap="17Ti"), HEAP, NO_SIZE),
     Row(BROKERS, "spec.brokers", kafka(heap="64Mi"), "spec.brokers", "kafka.heap must be from 96Mi to 64Gi"),

@@ -161,6 +161,7 @@ def test_only_native_mqtt_connects_for_each_message(server: ApiServer, name: str
         ("spec.clients.engine", "Paho"),
         ("spec.brokers", kafka()),
         ("spec.brokers", external(protocol="Kafka")),
+        ("spec.brokers", [{"name": "nginx", "http": {}}]),
     ):
         with pytest.raises(RefusedError, match="EachMessage is only for MQTT and the engine Native: write EachTrial"):
             create(server, BROKERS, changed(body, path, value))
@@ -168,6 +169,26 @@ def test_only_native_mqtt_connects_for_each_message(server: ApiServer, name: str
     with pytest.raises(RefusedError, match=r"one message of a publisher in flight: remove pacing\.inFlight"):
         create(server, BROKERS, changed(body, "spec.pacing", paced))
     create(server, BROKERS, changed(body, "spec.pacing", {"type": "Acknowledged", "inFlight": 1}))
+
+
+@pytest.mark.parametrize("broker", [[{"name": "nginx", "http": {}}], external(protocol="HTTP", path="/readings?key=1")])
+def test_http_only_takes_messages(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
+    body = changed(smallest(BROKERS, name), "spec.brokers", [*broker, {"name": "mosquitto", "mosquitto": {}}])
+    body = changed(body, "spec.clients.subscribers", {"type": "None"})
+    for number, pacing in enumerate(
+        ({"type": "Acknowledged"}, {"type": "AsFastAsPossible"}, {"type": "OpenLoop", "messagesPerSecond": 9})
+    ):
+        good = changed(body, "spec.pacing", pacing)
+        create(server, BROKERS, changed(good, "metadata.name", f"{name}-{number}"))
+    for path, value, message in (
+        ("spec.clients.subscribers", {"type": "WithPublishers"}, r"write clients\.subscribers: \{type: None\}"),
+        ("spec.delivery", ["AtLeastOnce", "ExactlyOnce"], r"write delivery: \[AtLeastOnce\]"),
+        ("spec.clients.engine", "Paho", "write Native, or measure HTTP in another benchmark"),
+        ("spec.tlsClients", {"handshakes": ["Resumed"]}, "present no certificate: remove tlsClients"),
+        ("spec.pacing", {"type": "Acknowledged", "inFlight": 2}, "write inFlight: 1, or add pairs"),
+    ):
+        with pytest.raises(RefusedError, match=message):
+            create(server, BROKERS, changed(good, path, value))
 
 
 def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer, name: str) -> None:

@@ -16,11 +16,14 @@ pytestmark = pytest.mark.apiserver
 LEVELS = ("restricted", "baseline")
 TLS = ["None", "TLSv1.3"]
 BROKERS = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
+HTTP = [{"name": "nginx", "http": {}}]
+ALONE = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}}
 CLAIM = {"volumeClaimTemplate": {"storageClassName": "fast"}}
 ADMITTED: dict[str, Benchmark] = {
     "files": benchmark(storage={"emptyDir": {}}, tls=TLS, preflight={}),
     "files-on-a-claim": benchmark(storage=CLAIM, access="ClusterIP"),
     "brokers": broker_benchmark(brokers=BROKERS, tls=TLS),
+    "http": broker_benchmark(brokers=HTTP, tls=TLS, clients=ALONE, pacing={"type": "Acknowledged"}),
     "paho": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "Paho"}),
     "sinetstream": broker_benchmark(clients={"nodeClassNames": ["user"], "engine": "SINETStream"}),
     "network": network_benchmark(),

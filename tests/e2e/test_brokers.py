@@ -233,6 +233,36 @@ def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
+def test_messages_are_posted_next_to_mqtt(kubectl: Kubectl) -> None:
+    """nginx answers every message. Bytes and packets are counted for both, and an advice names them."""
+    alone = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}}
+    brokers = [{"name": "http", "http": {}}, {"name": "mosquitto", "mosquitto": {}}]
+    levels: dict[str, Any] = {
+        "brokers": brokers,
+        "tls": ["None", "TLSv1.3"],
+        "payload": {"sizes": [100]},
+        "repetitions": 3,
+    }
+    kubectl.apply(broker(clients=alone, pacing={"type": "Acknowledged"}, **levels))
+    running = Running(kubectl, "brokers", "brokerbenchmark")
+    running.wait_for_phase("Complete")
+    assert len(running.results) == 4
+    for result in running.results:
+        status, tls = result["status"], result["spec"]["levels"]["tls"]
+        assert status["phase"] == "Complete", status
+        messages = status["counts"]["messages"]
+        assert (messages["sent"], messages["acknowledged"], status["counts"]["errors"]) == (150, 150, 0)
+        statistics = status["statistics"]
+        assert statistics["wireBytesPerMessage"]["mean"] > 100 + 2 * 66
+        assert statistics["setupPackets"]["mean"] >= 3
+        assert ("tlsNanoseconds" in statistics) == (tls != "None")
+        assert status["trials"][0]["server"]["processCpuNanoseconds"] >= 0
+    assert_nothing_left(running)
+    advised = advise(kubectl, "--choose=broker", "--level=tls=None", "--level=payloadSize=100")
+    assert {one["name"] for one in advised["ranking"]} == {"http", "mosquitto"}
+
+
+@pytest.mark.release
 def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
     """One client measures servers of two classes in turn, and the operator's advice compares the results."""
     question = {"choose": ["tls"], "clientClassName": "user", "workload": {"payloadSize": "1Ki"}}

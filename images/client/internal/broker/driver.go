@@ -26,6 +26,7 @@ type Messenger interface {
 // Events are callbacks of a connection. Each is called by one goroutine of the connection at a time.
 type Events struct {
 	Acknowledged func(number uint64, at time.Time) // the broker has taken a message
+	Refused      func(number uint64, why Refusal)  // the broker has not taken a message, and will not
 
 	// Those of an engine, which numbers and compares messages by itself. A number that does not fit into a message is cut.
 	Sent    func(number uint64, encoded int, at time.Time) // it begins with a message, which has so many bytes when encoded

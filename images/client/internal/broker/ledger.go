@@ -29,6 +29,7 @@ type ledger struct {
 	newest         []uint64 // of those that arrived at each subscriber, plus one
 	inFlight       int
 	unacknowledged int
+	refused        int64
 	credit         chan struct{}
 	release        func()        // an engine's window, of messages that count as lost; nil without an engine
 	progress       time.Duration // when a message was last sent on an idle line, or arrived
@@ -207,13 +208,6 @@ func (l *ledger) restart() *contract.Distributions {
 	return total
 }
 
-// recordUnsent counts messages that were due and not sent.
-func (l *ledger) recordUnsent(number int64) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	l.counts.Unsent = number
-}
-
 // acknowledge records the acknowledgement of a message by the broker.
 func (l *ledger) acknowledge(number uint64, at time.Time) {
 	l.mutex.Lock()
@@ -293,7 +287,7 @@ func (l *ledger) expire(timeout time.Duration) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.now()-l.progress < timeout {
-		return l.inFlight > 0 || l.answered && l.counts.Acknowledged < l.counts.Sent
+		return l.inFlight > 0 || l.answered && l.counts.Acknowledged+l.refused < l.counts.Sent
 	}
 	if l.release != nil && (l.inFlight+l.unacknowledged > 0 || l.alone && !l.answered) {
 		go l.release()
@@ -338,7 +332,7 @@ func (l *ledger) close() (contract.Exchange, time.Duration) {
 	if !l.alone {
 		l.counts.Lost = l.counts.Sent*int64(l.deliveries) - l.counts.Received
 	}
-	if silent := l.counts.Sent - l.counts.Acknowledged; l.answered && silent > 0 {
+	if silent := l.counts.Sent - l.counts.Acknowledged - l.refused; l.answered && silent > 0 {
 		l.fail(contract.TimedOut, silent)
 	}
 	if l.lastCome == 0 {

@@ -54,6 +54,7 @@ type Options struct {
 	Part, Parts     int
 	Acknowledges    bool // whether the delivery has acknowledgements
 	Tuning          string
+	OneWay          bool // the protocol has no subscribers: only acknowledgements come back
 	Keeps           bool // connections from trial to trial
 	WarmRounds      int  // at most, before the first trial
 	Engine          Program

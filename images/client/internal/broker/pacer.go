@@ -89,3 +89,10 @@ func (p *pacer) close() {
 	p.stop()
 	p.file.Close()
 }
+
+// recordUnsent counts messages that were due and not sent.
+func (l *ledger) recordUnsent(number int64) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.counts.Unsent = number
+}

@@ -40,7 +40,7 @@ func newTally(options *Options, first uint64, start time.Time) (*tally, error) {
 }
 
 func (s *sender) connect(ctx context.Context, name string) (err error) {
-	events, name := Events{Acknowledged: s.acknowledged, Sent: s.sent}, named(name, "p", s.place)
+	events, name := Events{Acknowledged: s.acknowledged, Refused: s.refused, Sent: s.sent}, named(name, "p", s.place)
 	if s.options.Messenger != nil {
 		s.publisher = s.options.Messenger.EachMessage(name, events)
 		s.join(s.publisher)
@@ -99,7 +99,7 @@ func (s *sender) sendAll(ctx context.Context) error {
 		if err := s.ledger.acquire(ctx); err != nil {
 			return err
 		}
-		if s.isOver(s.ledger.now()-start, late) {
+		if ctx.Err() != nil || s.isOver(s.ledger.now()-start, late) {
 			break
 		}
 		if err := s.send(intended, late); err != nil {

@@ -32,7 +32,7 @@ func (t *Target) Prepare(ctx context.Context) error {
 	return nil
 }
 
-// becomeReady waits until a small message makes the round trip, then sends the largest message.
+// becomeReady waits until a small message arrives, then sends the largest message.
 func becomeReady(ctx context.Context, options *Options) error {
 	for deadline := time.Now().Add(options.Ready); ; {
 		err := probe(ctx, options, 0, numberBytes, probeTimeout)
@@ -45,8 +45,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 		case errors.As(err, &failure):
 			return failure
 		case time.Now().After(deadline):
-			message := fmt.Sprintf("no message made the round trip within %v: %v: see the broker's log, its address, and network policies", options.Ready, err)
-			return &contract.Failure{Reason: "BrokerUnreachable", Message: message}
+			return notReady(options, err)
 		}
 		if err := wait.For(ctx, probePause); err != nil {
 			return context.Canceled
@@ -54,7 +53,7 @@ func becomeReady(ctx context.Context, options *Options) error {
 	}
 }
 
-// carries sends the largest message on the round trip.
+// carries sends the largest message.
 func carries(ctx context.Context, options *Options) error {
 	number := options.Content.Largest()
 	bytes := len(options.Content.Content(number))
@@ -68,17 +67,22 @@ func carries(ctx context.Context, options *Options) error {
 	case errors.As(err, &failure):
 		return failure
 	}
-	message := fmt.Sprintf("a message of %d bytes does not make the round trip, but a small one does: raise the broker's limit, or use smaller sizes (%v)", bytes, err)
+	message := fmt.Sprintf("a message of %d bytes does not arrive, but a small one does: raise the broker's limit, or use smaller sizes (%v)", bytes, err)
 	return &contract.Failure{Reason: "PayloadNotDelivered", Message: message}
 }
 
-// probe sends the content of a message to itself, or its first bytes.
+// probe sends the content of a message to itself, or its first bytes. Without subscribers of any kind it waits for the
+// acknowledgement.
 func probe(ctx context.Context, options *Options, number uint64, bytes int, timeout time.Duration) error {
 	content := options.Content.Content(number)
 	content = content[:min(len(content), bytes)]
 	limit, cancel := context.WithTimeout(ctx, timeout+probeTimeout)
 	defer cancel()
 	name := fmt.Sprintf("%s-probe-%d-%d", clientName(options), options.Part, time.Now().UnixNano()%1_000_000)
+	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
+	if options.OneWay {
+		return ask(limit, options, name, topic, number, content)
+	}
 	arrived := make(chan struct{}, 1)
 	came := func() {
 		select {
@@ -92,7 +96,6 @@ func probe(ctx context.Context, options *Options, number uint64, bytes int, time
 		return err
 	}
 	defer within(ctx, closeTimeout, connection.Close)
-	topic := fmt.Sprintf("%s/probe/%d", options.Topic, options.Part)
 	if err := connection.Subscribe(limit, topic, func([]byte, time.Time) { came() }); err != nil {
 		return err
 	}

@@ -27,6 +27,9 @@ func warm(ctx context.Context, options *Options) {
 	one := *options
 	one.Role, one.InFlight, one.Unacknowledged, one.Interval, one.Messages, one.Duration = Both, 1, 0, 0, 0, warmRound
 	one.Keeps = false
+	if one.OneWay {
+		one.Role = Alone
+	}
 	pairs, err := connectAll(ctx, &one, fmt.Sprintf("warm%d", options.Part), 0, time.Now())
 	defer closeAll(ctx, pairs)
 	best, vain := int64(math.MaxInt64), 0
@@ -39,13 +42,16 @@ func warm(ctx context.Context, options *Options) {
 	}
 }
 
-// roundTrips returns the round trips since the last call.
+// roundTrips returns the round trips since the last call: of a protocol without subscribers, to the acknowledgement.
 func roundTrips(pairs []*pair) *contract.Histogram {
 	total := &contract.Distributions{}
 	for _, pair := range pairs {
 		for _, one := range pair.senders {
 			merge(total, one.ledger.restart())
 		}
+	}
+	if total.RoundTrip == nil {
+		return total.Acknowledge
 	}
 	return total.RoundTrip
 }

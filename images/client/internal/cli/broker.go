@@ -14,6 +14,7 @@ import (
 	"tierbench.io/client/internal/engine"
 	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/plan"
+	"tierbench.io/client/internal/post"
 )
 
 // spareHeap delays garbage collection: a heap of only a few messages would be collected a hundred times per second.
@@ -78,6 +79,7 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *pa
 	if err != nil {
 		return nil, err
 	}
+	_, oneWay := driver.(*post.Driver)
 	unacknowledged := 0
 	if given.Pacing.Type == plan.Acknowledged {
 		unacknowledged = given.Pacing.InFlight
@@ -91,7 +93,7 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *pa
 		Messages: int64(given.Load.Messages), Duration: seconds(given.Load.DurationSeconds),
 		DeliveryTimeout: milliseconds(given.DeliveryTimeoutMilliseconds), Ready: milliseconds(given.ReadyMilliseconds),
 		Agent: agent, Barrier: given.Barrier, Part: given.Part, Parts: given.Parts,
-		Acknowledges: deliveries[given.Delivery] > 0, Keeps: given.Connections == plan.Kept, WarmRounds: given.WarmRounds,
+		Acknowledges: deliveries[given.Delivery] > 0, OneWay: oneWay, Keeps: given.Connections == plan.Kept, WarmRounds: given.WarmRounds,
 	}}
 	if given.Connections == plan.EachMessage {
 		messenger, is := driver.(broker.Messenger)

@@ -4,6 +4,7 @@ package cli
 
 import (
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
@@ -16,16 +17,18 @@ import (
 	"tierbench.io/client/internal/mqtt"
 	"tierbench.io/client/internal/payload"
 	"tierbench.io/client/internal/plan"
+	"tierbench.io/client/internal/post"
 	"tierbench.io/client/internal/tlsconfig"
 )
 
 const (
 	kafkaScheme    = "kafka"
+	httpScheme     = "http"
 	moreThanWindow = 1 << 17
 )
 
 // schemes are the schemes of brokers, and whether each uses TLS.
-var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true}
+var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true, httpScheme: false, httpScheme + "s": true}
 
 // account is how a broker knows its client.
 type account struct{ username, password string }
@@ -39,9 +42,9 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 	secured, known := schemes[address.Scheme]
 	switch {
 	case !known || address.Port() == "":
-		return nil, fmt.Errorf("url is %q: write mqtt://HOST:PORT or kafka://HOST:PORT, with TLS mqtts:// or kafkas://", target.URL)
+		return nil, fmt.Errorf("url is %q: write mqtt://HOST:PORT, kafka://HOST:PORT or http://HOST:PORT/PATH, with TLS mqtts://, kafkas:// or https://", target.URL)
 	case secured != (given.TLS != "None"):
-		return nil, fmt.Errorf("url begins with %s and tls is %s: mqtts and kafkas need TLSv1.2 or TLSv1.3, mqtt and kafka None", address.Scheme, given.TLS)
+		return nil, fmt.Errorf("url begins with %s and tls is %s: mqtts, kafkas and https need TLSv1.2 or TLSv1.3, mqtt, kafka and http None", address.Scheme, given.TLS)
 	}
 	name := given.ServerName
 	if name == "" {
@@ -61,6 +64,9 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 	refused, err := egress.Parse(given.RefusedNetworks)
 	if err != nil {
 		return nil, fmt.Errorf("refusedNetworks: %w: write networks, as in 127.0.0.0/8", err)
+	}
+	if strings.HasPrefix(address.Scheme, httpScheme) {
+		return postDriver(given, address, config, user, refused)
 	}
 	if program != nil {
 		return engineDriver(given, target, address, name, user, refused, program)
@@ -89,6 +95,23 @@ func clientSide(given *plan.BrokerPlan, target *plan.BrokerTarget, name string) 
 		return config, nil
 	}
 	return config, tlsconfig.Present(config, target.ClientCertificateFile, target.ClientKeyFile)
+}
+
+func postDriver(given *plan.BrokerPlan, address *url.URL, config *tls.Config, user account, refused egress.Networks) (broker.Driver, error) {
+	switch {
+	case given.Role != string(broker.Alone) || deliveries[given.Delivery] != 1 || given.Engine != "":
+		return nil, errors.New("an HTTP server passes no message on: write role Alone, delivery AtLeastOnce and no engine")
+	case given.Pacing.InFlight > 1:
+		return nil, errors.New("a connection of HTTP/1.1 carries one message at a time: write inFlight 1, or more pairs")
+	}
+	made := &post.Driver{
+		Address: address.Host, Host: given.ServerName, Target: address.RequestURI(), TLS: config, Username: user.username, Password: user.password,
+		Timeout: milliseconds(given.DeliveryTimeoutMilliseconds), Quick: given.Tuning == broker.Light, Refused: refused,
+	}
+	if made.Host == "" {
+		made.Host = address.Host
+	}
+	return made, nil
 }
 
 func engineDriver(

@@ -38,7 +38,7 @@ func measureCommand() *cobra.Command {
 		Use:   "measure --plan JSON",
 		Short: "Measure what a trial plan says, trial after trial",
 		Long: `Reads a trial plan, a JSON document, and measures each trial of its schedule. docs/reference/trial-plan.md describes the
-fields. The kind of a plan is Transfer (a file over HTTP, with the semantics of wget), Broker (messages through MQTT or Kafka) or
+fields. The kind of a plan is Transfer (a file over HTTP, with the semantics of wget), Broker (messages through MQTT, Kafka or HTTP) or
 Network (ping, then iperf3; both programs must be installed).`,
 		Example: `  tierbench-client measure --plan '{"contract": 1, "kind": "Transfer", "sizeBytes": 1048576, "schedule": [{"trial": 1}],
     "targets": [{"url": "http://server:8080/1048576.bin"}]}'`,

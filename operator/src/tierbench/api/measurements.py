@@ -98,6 +98,19 @@ class ExchangeErrors(Model):
     refused: Count = Field(default=0, alias="Refused", description="Operations that the broker refused.")
     timed_out: Count = Field(default=0, alias="TimedOut", description="Acknowledgements that did not arrive in time.")
     corrupt: Count = Field(default=0, alias="Corrupt", description="Messages whose content differs from what was sent.")
+    status_3xx: Count = Field(
+        default=0, alias="Status3xx", description="Messages that an HTTP server answered by a redirection."
+    )
+    status_4xx: Count = Field(
+        default=0,
+        alias="Status4xx",
+        description="Messages that an HTTP server answered by an error of the client, such as 404 or 429.",
+    )
+    status_5xx: Count = Field(
+        default=0,
+        alias="Status5xx",
+        description="Messages that an HTTP server answered by an error of its own, such as 503.",
+    )
 
 
 class Exchange(Model):

@@ -246,7 +246,7 @@ class Role(StrEnum):
 class BrokerTarget(TargetFields):
     """A broker."""
 
-    url: Address = Field(description="mqtt, mqtts, kafka or kafkas://HOST:PORT.")
+    url: Address = Field(description="mqtt, mqtts, kafka or kafkas://HOST:PORT; http or https://HOST:PORT/PATH.")
     topic: str = Field(default="tierbench", min_length=1, max_length=200, description="Prefix of all topics.")
     username_file: Path = Field(description="File with the user's name.")
     password_file: Path = Field(description="File with the password.")
@@ -258,15 +258,15 @@ class BrokerTarget(TargetFields):
 class BrokerPlan(MeetingFields):
     """Publish messages to a broker and receive them again."""
 
-    kind: Literal["Broker"] = Field(description="Broker: messages through MQTT or Kafka.")
+    kind: Literal["Broker"] = Field(description="Broker: messages through MQTT, Kafka or HTTP.")
     targets: tuple[BrokerTarget, ...] = Field(min_length=1, max_length=MAXIMUM_TARGETS, description="The brokers.")
     engine: Word = Field(
         description="The engine that makes the load: the program tierbench-engine-NAME. Empty: the client itself."
     )
     tls: Tls = Field(default=Tls.NONE, description="Exactly this version.")
     server_name: Path = Field(
-        description="Name in the broker's certificate, and in the addresses that Kafka advertises. Empty: the host of "
-        "the URL."
+        description="Name in the broker's certificate, in the addresses that Kafka advertises, and in requests over "
+        "HTTP. Empty: the host of the URL."
     )
     resume_sessions: bool = Field(
         default=False, description="Resume the TLS session of an earlier connection, instead of a full handshake."
@@ -283,7 +283,9 @@ class BrokerPlan(MeetingFields):
     )
     content_folder: Path = Field(description="Send the files of this folder in turn, instead of generated content.")
     seed: Whole = Field(default=1, description="Seed of the content, and of the phases at which pairs begin.")
-    delivery: Delivery = Field(default=Delivery.AT_MOST_ONCE, description="QoS 0, 1 or 2; or Kafka's counterparts.")
+    delivery: Delivery = Field(
+        default=Delivery.AT_MOST_ONCE, description="QoS 0, 1 or 2; Kafka's counterparts; AtLeastOnce of HTTP."
+    )
     compression: str = Field(
         default="None", max_length=63, description="None, Gzip or Zstd, optionally with a level, as in Zstd:11."
     )

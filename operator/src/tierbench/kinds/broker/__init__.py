@@ -1,4 +1,4 @@
-"""BrokerBenchmark: Mosquitto, Kafka or an existing broker, with publishers and subscribers as clients."""
+"""BrokerBenchmark: Mosquitto, Kafka, nginx or an existing broker, with publishers and subscribers as clients."""
 
 from typing import Final
 

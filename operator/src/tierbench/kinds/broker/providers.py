@@ -11,8 +11,9 @@ from tierbench.api.benchmark import Tls
 from tierbench.api.canonical import fingerprint
 from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
-from tierbench.kinds.broker import kafka, server_spec
+from tierbench.kinds.broker import kafka, nginx, server_spec
 from tierbench.kinds.broker import server as mosquitto
+from tierbench.kinds.broker.http_spec import PROTOCOL
 from tierbench.kinds.broker.server import broker_manifests
 from tierbench.kinds.broker.server_spec import Broker, Kafka
 from tierbench.kinds.broker.spec import BrokerSpec
@@ -36,7 +37,18 @@ ACCOUNT: Final = ("username", "password")
 
 _PAYLOAD_KEY_BYTES: Final = 16
 _SALT_BYTES: Final = 12
-_PORTS: Final = {**mosquitto.PORTS, **mosquitto.MUTUAL_PORTS, **kafka.PORTS, **kafka.MUTUAL_PORTS}
+_PORTS: Final = {
+    **mosquitto.PORTS,
+    **mosquitto.MUTUAL_PORTS,
+    **kafka.PORTS,
+    **kafka.MUTUAL_PORTS,
+    **nginx.PORTS,
+}
+_SERVICES: Final = {
+    server_spec.Protocol.MQTT: "mosquitto",
+    server_spec.Protocol.KAFKA: "kafka",
+    server_spec.Protocol.HTTP: "nginx",
+}
 
 
 @dataclass(frozen=True)
@@ -53,7 +65,7 @@ class BrokerContext:
     @property
     def service(self) -> str:
         """The name of the service, if tierbench deploys it."""
-        return "kafka" if self.broker.mosquitto is None else "mosquitto"
+        return _SERVICES[self.broker.protocol]
 
     @property
     def image(self) -> str:
@@ -76,8 +88,8 @@ class Endpoint:
     """The way for clients to reach a broker: its address as host:port, and the sources of their credentials and the CA.
 
     `certificate` names the files with the client's certificate and its key, if it needs them. `server_name` is the name
-    in the broker's certificate if that is not its address. `refused` are networks that the address must not resolve to,
-    `allowed` the only networks and names that a Kafka may send its clients to.
+    in the broker's certificate if that is not its address. `path` is that of its URL. `refused` are networks that the
+    address must not resolve to, `allowed` the only networks and names that a Kafka may send its clients to.
     """
 
     address: str
@@ -85,6 +97,7 @@ class Endpoint:
     account: bool = True
     certificate: tuple[str, ...] = ()
     server_name: str | None = None
+    path: str = ""
     refused: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
 
@@ -134,6 +147,8 @@ class Standalone:
         broker = context.broker
         if broker.mosquitto is not None:
             settings = mosquitto.settings(broker.mosquitto)
+        elif broker.http is not None:
+            settings = {PROTOCOL: broker.protocol.value, **nginx.settings(context.spec)}
         else:
             settings = kafka.kafka_settings(context.kafka, context.spec, size)
         return ServiceFacts(name=broker.name, image=context.image, settings=settings)
@@ -149,21 +164,24 @@ class Standalone:
         if broker.mosquitto is not None:
             mutual = context.spec.tls_clients.required
             server = mosquitto.mosquitto_server(broker.mosquitto, context.image, context.tls, mutual)
+        elif broker.http is not None:
+            server = nginx.nginx_server(context.spec, context.image, context.tls)
         else:
             server = kafka.kafka_server(context.kafka, context.spec, context.image, instance, context.tls)
         return broker_manifests(context.owner, context.spec, context.images, instance, server)
 
     def endpoint(self, context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
-        """Returns the endpoint. One Secret has all credentials."""
+        """Returns the endpoint. One Secret has all credentials. nginx has no account, because it keeps no message."""
         protocol, secure, mutual = context.broker.protocol, is_secure(levels), requires_certificate(levels)
         port = f"{protocol.lower()}{'s' if secure else ''}{mosquitto.MUTUAL if mutual else ''}"
-        certificate = CLIENT_CERTIFICATE if mutual else ()
-        secret = secret_items(server.instance.attached, *AGENT, *ACCOUNT, *((CA,) if secure else ()), *certificate)
+        certificate, has_account = CLIENT_CERTIFICATE if mutual else (), context.broker.http is None
+        keys = (*AGENT, *(ACCOUNT if has_account else ()), *((CA,) if secure else ()), *certificate)
         return Endpoint(
             address=address(context.spec.access, server, port, _PORTS[port]),
-            secrets=(secret,),
+            secrets=(secret_items(server.instance.attached, *keys),),
+            account=has_account,
             certificate=certificate,
-            server_name=SERVER_NAME if secure or protocol is server_spec.Protocol.KAFKA else None,
+            server_name=SERVER_NAME if secure or protocol is not server_spec.Protocol.MQTT else None,
         )
 
 
@@ -173,7 +191,10 @@ class External:
     def facts(self, context: BrokerContext, size: NodeSize) -> ServiceFacts:
         """Returns the name of the broker, and a fingerprint of its address, which results do not contain."""
         external = cast(server_spec.External, context.broker.external)
-        return ServiceFacts(name=context.broker.name, settings={"address": fingerprint(external.address)})
+        settings = {"address": fingerprint(f"{external.address}{external.path or ''}")}
+        if external.protocol is server_spec.Protocol.HTTP:
+            settings[PROTOCOL] = external.protocol.value
+        return ServiceFacts(name=context.broker.name, settings=settings)
 
     def credentials(self, context: BrokerContext, instance: ServerInstance) -> Credentials:
         """Returns a Secret with the agent's token and the key for payloads. All else is in the user's Secret."""
@@ -199,6 +220,7 @@ class External:
             secrets,
             account=bool(users),
             certificate=certificate,
+            path=external.path or "",
             refused=policy.refused_networks,
             allowed=allowed,
         )

@@ -37,6 +37,8 @@ REASONS: Final = Reasons(
         "use smaller sizes.",
         "PortsExhausted": "Publishers that connect for each message used all ports of the client, because each holds a "
         "closed connection for a minute. Send fewer messages, or use `clients.connections: EachTrial`.",
+        "RequestsRefused": "The HTTP server answers messages with another status than 2xx. Fix `external.path` or the "
+        "account, or read the server's log.",
         "SeveralBrokers": "The Kafka has more than one broker, and the engine SINETStream supports one. Measure it "
         "with `clients.engine: Native`.",
         "TlsVersionRefused": "The broker does not allow the version of TLS. Choose another `tls`.",

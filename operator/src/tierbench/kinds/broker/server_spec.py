@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field
 
 from tierbench.api.model import ImageNames, Model, Rule, StorageClassName, factor, is_address, rules, text
 from tierbench.api.quantity import REQUESTS_WITHIN_LIMITS, Compute, Size, distinct, is_size, is_smaller, quantity_of
+from tierbench.kinds.broker.http_spec import Http
 
 
 class Resources(Model):
@@ -106,6 +107,7 @@ class Protocol(StrEnum):
 
     MQTT = "MQTT"
     KAFKA = "Kafka"
+    HTTP = "HTTP"
 
 
 class SecretReference(Model):
@@ -132,9 +134,17 @@ class External(Model):
     )
     protocol: Protocol = Field(
         default=Protocol.MQTT,
-        description="MQTT or Kafka. For Kafka, the address is that of a bootstrap broker. It authenticates the user "
-        "of the Secret with SCRAM-SHA-512, and the user may create, read, write and delete topics that begin with "
-        "tierbench.",
+        description="MQTT, Kafka or HTTP. For Kafka, the address is that of a bootstrap broker. It authenticates the "
+        "user of the Secret with SCRAM-SHA-512, and the user may create, read, write and delete topics that begin with "
+        "tierbench. For HTTP, each message is posted with the user's basic authentication, and every status of 2xx "
+        "acknowledges it.",
+    )
+    path: str | None = text(
+        200,
+        "^/[-A-Za-z0-9._~/=?&]*$",
+        "is not a path: begin with /, and write letters, digits and the characters - . _ ~ / = ? &",
+        "With protocol: HTTP: path of the requests, with the query if there is one. The default is /.",
+        default=None,
     )
     secret_ref: SecretReference | None = Field(default=None, description="Credentials, and the CA for TLS.")
 
@@ -151,6 +161,9 @@ class Broker(Model):
     )
     mosquitto: Mosquitto | None = Field(default=None, description="Eclipse Mosquitto, deployed on each server class.")
     kafka: Kafka | None = Field(default=None, description="Apache Kafka, deployed on each server class.")
+    http: Http | None = Field(
+        default=None, description="nginx, to which messages are posted, deployed on each server class."
+    )
     external: External | None = Field(default=None, description="An existing broker.")
 
     @property
@@ -158,12 +171,14 @@ class Broker(Model):
         """The protocol of the broker."""
         if self.external is not None:
             return self.external.protocol
+        if self.http is not None:
+            return Protocol.HTTP
         return Protocol.MQTT if self.kafka is None else Protocol.KAFKA
 
     @property
     def images(self) -> tuple[str, ...]:
         """The images that the spec names."""
-        ours = self.mosquitto or self.kafka
+        ours = self.mosquitto or self.kafka or self.http
         return () if ours is None else ours.images
 
 
@@ -204,9 +219,13 @@ _HEAP = "b.kafka.heap"
 _STRIMZI_LIMIT = "b.kafka.strimzi.resources.limits.memory"
 BROKER_RULES = (
     Rule(
-        "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.external)].filter(x, x).size() == 1)",
-        "set exactly one of mosquitto, kafka and external for each broker, for example {name: mosquitto, mosquitto: "
-        "{}}",
+        "self.all(b, !has(b.external) || !has(b.external.path) || b.external.protocol == 'HTTP')",
+        "external.path is only for protocol: HTTP: set this protocol, or remove external.path",
+    ),
+    Rule(
+        "self.all(b, [has(b.mosquitto), has(b.kafka), has(b.http), has(b.external)].filter(x, x).size() == 1)",
+        "set exactly one of mosquitto, kafka, http and external for each broker, for example {name: mosquitto, "
+        "mosquitto: {}}",
     ),
     Rule(
         f"self.all(b, !has(b.kafka) || !has(b.kafka.heap) || {is_size(_HEAP, '64Gi')}"

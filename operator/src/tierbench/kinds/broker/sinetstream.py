@@ -6,6 +6,7 @@ from typing import Any, Final
 import yaml
 
 from tierbench.api.result import BenchmarkResult
+from tierbench.kinds.broker.http_spec import PROTOCOL
 from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import join_words
 
@@ -29,6 +30,8 @@ def configuration(name: str, levels: Mapping[str, str], results: Sequence[Benchm
     `levels` are those that the advice chooses and asks for, and `results` those that have them. If all results have one
     level of another factor, it counts, too. Comments say what is left to the reader.
     """
+    if any(each.spec.service is not None and PROTOCOL in each.spec.service.settings for each in results):
+        return f"# SINETStream has no HTTP, which {name} uses: choose among the others with --level broker=NAME.\n"
     measured = {
         factor: {level for each in results if (level := levels_and_parameters(each).get(factor)) is not None}
         for factor in (*FACTORS, _KAFKAS_OWN)

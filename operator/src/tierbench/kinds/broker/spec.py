@@ -25,6 +25,7 @@ from tierbench.api.run_policy import Timeouts
 from tierbench.api.trial_plan import Encryption, PacingType
 from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
 from tierbench.kinds.broker.groups import GROUP_CASES, Groups, group_rules, groups_field
+from tierbench.kinds.broker.http_spec import HTTP_PLACES, HTTP_RULES
 from tierbench.kinds.broker.mqtt import MQTT_CASES, MQTT_RULES, MqttFactors
 from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
 from tierbench.kinds.broker.tls import TLS_CASES, TLS_RULES, TlsClients
@@ -190,7 +191,7 @@ _KAFKA_CASES = (
 _MOSQUITTOS = f"self.brokers.filter(b, has(b.mosquitto)).map(b, {levels('b.mosquitto.images')}).sum()"
 _KAFKAS = f"self.brokers.filter(b, has(b.kafka)).map(b, {levels('b.kafka.images')}).sum()"
 _PLACES = (
-    f"{SERVER_NODES} * {_MOSQUITTOS} * {MQTT_CASES} + {SERVER_NODES} * {_KAFKAS} * {_KAFKA_CASES}"
+    f"{SERVER_NODES} * {_MOSQUITTOS} * {MQTT_CASES} + {SERVER_NODES} * {_KAFKAS} * {_KAFKA_CASES} + {HTTP_PLACES}"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'MQTT')) * {MQTT_CASES}"
     f" + size(self.brokers.filter(b, has(b.external) && b.external.protocol == 'Kafka')) * {_KAFKA_CASES}"
 )
@@ -246,7 +247,7 @@ class BrokerSpec(ServiceSpec):
     delivery: tuple[Delivery, ...] = factor(
         (Delivery.AT_LEAST_ONCE,),
         "AtMostOnce, AtLeastOnce, ExactlyOnce: QoS 0, 1 and 2 of MQTT; acks=0, acks=all and transactions "
-        "of Kafka (a factor).",
+        "of Kafka (a factor). HTTP has AtLeastOnce alone.",
         most=3,
     )
     tls: tuple[Tls, ...] = factor((Tls.NONE,), "Protection of the connections (a factor).", most=3)
@@ -356,6 +357,7 @@ class BrokerBenchmark(Benchmark):
         _CIPHERS,
         _ONE_AT_A_TIME,
         *MQTT_RULES,
+        *HTTP_RULES,
         _ARRIVALS,
         _ACKNOWLEDGEMENTS,
         _STRIMZI_HOST_NETWORK,

@@ -300,7 +300,7 @@ def _target(context: BrokerContext, endpoint: Endpoint, target: Target) -> Broke
     }
     return BrokerTarget(
         **target_fields(context.spec.access, target),
-        url=f"{context.broker.protocol.lower()}{'s' if secure else ''}://{endpoint.address}",
+        url=f"{context.broker.protocol.lower()}{'s' if secure else ''}://{endpoint.address}{endpoint.path}",
         topic=f"tierbench/{target.server.instance.name}/{target.case.number}",
         username_file=username,
         password_file=password,

@@ -24,6 +24,7 @@ from tierbench.kinds.file_transfer.storage import (
     prepare,
 )
 from tierbench.kinds.registry import probe
+from tierbench.workloads import nginx
 from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
@@ -67,17 +68,10 @@ NGINX: Final = "nginx"
 PROGRAMS: Final = "transfer"
 DIRECTION: Final = "direction"
 ENGINE: Final = "engine"
-CONFIGURATION: Final = "nginx.conf"
-CONFIGURATION_IPV4: Final = "nginx-ipv4.conf"
 
 _LONGEST_SETTING: Final = 63
 _BYTES_PER_TRIAL_OVERHEAD: Final = 32 * 2**20
 _BETWEEN_SECONDS: Final = 60  # for a name lookup, and for the agent before and after a trial
-# If the kernel has no IPv6, nginx does not start with an IPv6 listener.
-_START: Final = f"""\
-if [ -e /proc/net/if_inet6 ]; then conf={CONFIGURATION}; else conf={CONFIGURATION_IPV4}; fi
-exec nginx -c "/etc/tierbench/$conf" -g 'daemon off;'
-"""
 
 
 @dataclass(frozen=True)
@@ -141,10 +135,9 @@ class FileTransfer:
             "apiVersion": "v1",
             "kind": "ConfigMap",
             "metadata": attached,
-            "data": {
-                CONFIGURATION: configuration(spec.tls, wanted, read_timeout_milliseconds=stall),
-                CONFIGURATION_IPV4: configuration(spec.tls, wanted, read_timeout_milliseconds=stall, ipv6=False),
-            },
+            "data": nginx.files(
+                lambda ipv6: configuration(spec.tls, wanted, read_timeout_milliseconds=stall, ipv6=ipv6)
+            ),
         }
         ports, directory = {PORT_NAMES[tls]: PORTS[tls] for tls in spec.tls}, ["--directory", DATA]
         return (
@@ -220,7 +213,7 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
     return {
         "name": NGINX,
         **images.pulled(images.of(NGINX, instance.placement.image)),
-        "command": ["sh", "-c", _START],
+        "command": list(nginx.COMMAND),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "ports": [{"name": PORT_NAMES[tls], "containerPort": port} for tls, port in PORTS.items()],
         "readinessProbe": {
@@ -233,7 +226,7 @@ def _nginx(spec: FileTransferSpec, images: Images, instance: ServerInstance, fil
         "volumeMounts": [
             files.served,
             *([files.received] if spec.uploads else []),
-            {"name": "config", "mountPath": "/etc/tierbench", "readOnly": True},
+            {"name": "config", "mountPath": nginx.FOLDER, "readOnly": True},
             *credentials_mounts(_keys(spec)),
             TMP,
         ],
