@@ -263,6 +263,37 @@ def test_messages_are_posted_next_to_mqtt(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
+def test_groups_count_each_delivery_with_both_versions_of_mqtt(kubectl: Kubectl) -> None:
+    """A subscriber of a group gets each message, or shares them with others."""
+    groups = [{"publishers": 4}, {"subscribers": 4}, {"publishers": 4, "subscribers": 2, "subscription": "Shared"}]
+    kubectl.apply(broker("groups", groups=groups, mqttClients={"versions": ["3.1.1", "5"]}))
+    running = Running(kubectl, "groups", "brokerbenchmark")
+    running.wait_for_phase("Complete", seconds=240)
+    deliveries = {}
+    for result in running.results:
+        levels, status = result["spec"]["levels"], result["status"]
+        messages = status["counts"]["messages"]
+        assert (status["phase"], messages["lost"], messages["duplicated"]) == ("Complete", 0, 0), status
+        deliveries[levels["groups"], levels["mqttVersion"]] = messages["received"] / messages["sent"]
+    each = {"4:1": 1, "1:4": 4, "4:2 Shared": 1}
+    assert deliveries == {(group, version): each[group] for group in each for version in ("3.1.1", "5")}
+    assert_nothing_left(running)
+
+
+@pytest.mark.release
+def test_a_connection_for_each_message_costs_bytes(kubectl: Kubectl) -> None:
+    """A message carries its connection, and TLS most of all."""
+    cost: dict[tuple[str, ...], int] = {}
+    for connections in ("Kept", "EachMessage"):
+        clients = {"nodeClassNames": ["user"], "connections": connections}
+        versions = {"versions": ["5"]}
+        spec = {"clients": clients, "mqttClients": versions, "tls": ["None", "TLSv1.3"], "delivery": ["AtLeastOnce"]}
+        for (_, tls), value in of_each(run(kubectl, connections.lower(), **spec), "wireBytesPerMessage").items():
+            cost[connections, tls] = value
+    assert cost["Kept", "None"] + 7 * 66 < cost["EachMessage", "None"] < cost["EachMessage", "TLSv1.3"] - 2000, cost
+
+
+@pytest.mark.release
 def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
     """One client measures servers of two classes in turn, and the operator's advice compares the results."""
     question = {"choose": ["tls"], "clientClassName": "user", "workload": {"payloadSize": "1Ki"}}

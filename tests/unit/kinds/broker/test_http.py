@@ -84,15 +84,16 @@ def test_an_existing_server_without_an_account_needs_no_secret() -> None:
     assert secret_keys(job).keys() == {"bb-demo-r1-s1-uid-1"}
 
 
-def test_factors_of_kafka_are_not_of_nginx() -> None:
+def test_factors_of_other_protocols_are_not_of_nginx() -> None:
     given = workload(
-        brokers=[{"name": "web", "http": {}}, {"name": "kafka", "kafka": {}}],
+        brokers=[{"name": "web", "http": {}}, {"name": "kafka", "kafka": {}}, {"name": "mosquitto", "mosquitto": {}}],
         kafkaClients={"partitions": [1, 2]},
+        mqttClients={"versions": ["3.1.1", "5"]},
         payload={"sizes": ["1Ki"]},
         servers={"nodeClassNames": ["cloud"]},
         **ALONE,
     )
-    assert [case.levels["broker"] for case in cases(given)] == ["kafka", "kafka", "web"]
+    assert [case.levels["broker"] for case in cases(given)] == ["kafka", "kafka", "mosquitto", "mosquitto", "web"]
 
 
 def test_sinetstream_has_no_configuration_for_http() -> None:

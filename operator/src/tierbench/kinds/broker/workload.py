@@ -109,7 +109,10 @@ class BrokerWorkload:
     def factors(self, placement: ServerPlacement) -> tuple[Factor, ...]:
         """Returns all factors but the broker and its image, which the placement decides."""
         spec = self.spec
-        kafka = self._context(placement).broker.protocol is Protocol.KAFKA
+        of_protocol = {
+            Protocol.MQTT: mqtt_factors(spec.mqtt_clients),
+            Protocol.KAFKA: kafka_factors(spec.kafka_clients),
+        }
         return (
             *payload_factors(spec.payload),
             Factor("delivery", tuple(level.value for level in spec.delivery)),
@@ -120,7 +123,7 @@ class BrokerWorkload:
             Factor("pairs", tuple(map(str, spec.pairs))),
             *group_factors(spec.groups),
             *link_factors(spec),
-            *(kafka_factors(spec.kafka_clients) if kafka else mqtt_factors(spec.mqtt_clients)),
+            *of_protocol.get(self._context(placement).broker.protocol, ()),
         )
 
     def parts(self, case: Case) -> tuple[ClientPart, ...]:
