@@ -37,6 +37,8 @@ OTHER_VALUES: dict[str, Any] = {
     "encryption": ["AES128GCM"],
     "compression": ["Gzip"],
     "pairs": [2],
+    "groups": [{"publishers": 8}],
+    "tlsClients": {"certificates": ["Required"]},
     "mqttClients": {"versions": ["5"]},
     "kafkaClients": {"partitions": [2]},
     "pacing": {"type": "AsFastAsPossible"},
@@ -75,6 +77,8 @@ def test_field_of_a_benchmark_can_change(server: ApiServer, name: str, model: ty
     body = changed(created, f"spec.{field}", OTHER_VALUES[field])
     if field == "protocols":
         body = changed(body, "spec.udp", {"kilobitsPerSecond": 1000})
+    if field == "tlsClients":
+        body = changed(body, "spec.tls", ["TLSv1.3"])
     assert update(server, model, body)["metadata"]["generation"] == 2
 
 

@@ -20,7 +20,16 @@ from tests.operator.site import Site
 from tests.ports import free_ports
 
 TLS = ["None", "TLSv1.3"]
-UNUSED_LABELS = {"image", "client_access_network", "congestion_control", "link"}
+UNUSED_LABELS = {
+    "certificate",
+    "client_access_network",
+    "congestion_control",
+    "groups",
+    "handshake",
+    "image",
+    "link",
+    "mqtt_version",
+}
 """Labels that no result of these tests has."""
 
 
