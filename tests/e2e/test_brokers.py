@@ -286,8 +286,7 @@ def test_a_connection_for_each_message_costs_bytes(kubectl: Kubectl) -> None:
     cost: dict[tuple[str, ...], int] = {}
     for connections in ("Kept", "EachMessage"):
         clients = {"nodeClassNames": ["user"], "connections": connections}
-        versions = {"versions": ["5"]}
-        spec = {"clients": clients, "mqttClients": versions, "tls": ["None", "TLSv1.3"], "delivery": ["AtLeastOnce"]}
+        spec: dict[str, Any] = {"clients": clients, "mqttClients": {"versions": ["5"]}, "tls": ["None", "TLSv1.3"]}
         for (_, tls), value in of_each(run(kubectl, connections.lower(), **spec), "wireBytesPerMessage").items():
             cost[connections, tls] = value
     assert cost["Kept", "None"] + 7 * 66 < cost["EachMessage", "None"] < cost["EachMessage", "TLSv1.3"] - 2000, cost

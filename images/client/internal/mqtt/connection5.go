@@ -363,6 +363,10 @@ func (c *connection5) Close() {
 	if up := c.usable(); up != nil {
 		_ = up.Conn.SetWriteDeadline(time.Now().Add(lastWrite))
 		_ = leave(up, c.driver.QoS > 0)
+		select { // Until the broker ends the connection: with unread bytes, ours would end by a reset, and the session would stay.
+		case <-c.ended:
+		case <-time.After(lastWrite):
+		}
 		up.Close()
 	}
 	<-c.ended
