@@ -228,7 +228,7 @@ bench: setup ## Compare with known peers, on a machine without other work; write
 	python3 -m images.build
 	$(PYTHON) -m benchmarks.peers
 
-scale: setup ## How much the operator carries (SCENARIO=queue: one): 20 minutes; writes build/scale/results.json
+scale: setup ## How much the operator carries (SCENARIO=queue: one): half an hour; writes build/scale/results.json
 	$(PYTHON) -m benchmarks.scale $(SCENARIO)
 
 calibrate: setup ## How often advice is right, by simulation: minutes; writes build/calibrate/results.json
