@@ -1,7 +1,8 @@
 """A page is bounded in bytes, whatever objects a list has."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tierbench.kube import pages
-from tierbench.kube.pages import PageLimit, pieces_of
+from tierbench.kube.pages import PageLimit, pieces_of, read_ahead
 
 SMALL, LARGE = 1_000, 1_500_000
 """The size of an object in bytes. The API server stores none that is larger."""
@@ -82,3 +83,53 @@ async def test_page_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPa
     assert page is not None
     with pytest.raises(TimeoutError):
         await read(PageLimit(), 1, pause=60)
+
+
+async def _three_pages(log: list[str]) -> AsyncGenerator[int]:
+    try:
+        for page in range(3):
+            log.append(f"page {page} is read")
+            yield page
+    finally:
+        log.append("closed")
+
+
+def test_the_next_page_is_read_while_the_caller_works() -> None:
+    async def work() -> list[str]:
+        log: list[str] = []
+        async for page in read_ahead(_three_pages(log)):
+            await asyncio.sleep(0)
+            log.append(f"page {page} is done")
+        return log
+
+    log = asyncio.run(work())
+    assert log.index("page 1 is read") < log.index("page 0 is done")
+    assert log.index("page 2 is read") < log.index("page 1 is done")
+    assert log[-1] == "page 2 is done"
+
+
+def test_a_caller_that_stops_closes_the_pages() -> None:
+    async def work() -> list[str]:
+        log: list[str] = []
+        async with aclosing(read_ahead(_three_pages(log))) as pages:
+            async for _ in pages:
+                break
+        return log
+
+    assert asyncio.run(work())[-1] == "closed"
+
+
+def test_an_error_of_a_later_page_reaches_the_caller_after_the_earlier_ones() -> None:
+    async def failing() -> AsyncGenerator[int]:
+        yield 1
+        raise TimeoutError
+
+    async def work() -> list[int]:
+        seen: list[int] = []
+        with pytest.raises(TimeoutError):
+            async for page in read_ahead(failing()):
+                await asyncio.sleep(0)
+                seen.append(page)
+        return seen
+
+    assert asyncio.run(work()) == [1]

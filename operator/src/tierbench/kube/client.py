@@ -197,7 +197,7 @@ class Kube:
 
     async def pages(
         self, kind: ResourceType, namespace: str | None, query: Mapping[str, str], accept: str = _JSON
-    ) -> AsyncIterator[dict[str, Any]]:
+    ) -> AsyncGenerator[dict[str, Any]]:
         """Yields all objects as Lists of one resourceVersion. `query` holds the selectors."""
         asked, limit = dict(query), PageLimit()
         while True:

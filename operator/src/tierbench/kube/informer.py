@@ -14,6 +14,7 @@ from yarl import URL
 
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, Kube, describe_error
 from tierbench.kube.meta import Name, Raw, ResourceType, name_of
+from tierbench.kube.pages import read_ahead
 
 _BACKOFF_SECONDS: Final = 1.0
 _MOST_BACKOFF_SECONDS: Final = 8.0
@@ -79,20 +80,21 @@ async def list_and_watch(
 
     After a failed request it yields WatchError, waits, and continues where it was. It lists again only if the API
     server cannot continue from there. The first time it does so at once, and then after pauses, until a watch works.
-    No more than one page of a list is in memory. `query` holds the selectors. Raises HistoryLostError.
+    No more than two pages of a list are in memory. `query` holds the selectors. Raises HistoryLostError.
     """
     version, last, errors, is_interrupted = "", "0", 0, False
     while True:
         try:
             if not version:
                 names, listed = set[Name](), ""
-                async for page in kube.pages(resource, namespace, query):
-                    listed = str(page["metadata"]["resourceVersion"])
-                    if int(listed) < int(last):
-                        raise HistoryLostError(resource, listed, last)
-                    for item in page["items"] or ():
-                        names.add(name_of(item))
-                        yield WatchEvent(resource, item, deleted=False)
+                async with aclosing(read_ahead(kube.pages(resource, namespace, query))) as pages:
+                    async for page in pages:
+                        listed = str(page["metadata"]["resourceVersion"])
+                        if int(listed) < int(last):
+                            raise HistoryLostError(resource, listed, last)
+                        for item in page["items"] or ():
+                            names.add(name_of(item))
+                            yield WatchEvent(resource, item, deleted=False)
                 yield InitialListSynced(resource, frozenset(names), listed)
                 version, is_interrupted = listed, False
             async with aclosing(kube.watch(resource, namespace, {**query, "resourceVersion": version})) as events:

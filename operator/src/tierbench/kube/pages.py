@@ -1,8 +1,8 @@
 """Pages of lists, bounded in bytes whatever objects there are."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator
-from typing import Final
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator
+from typing import Final, TypeVar
 
 import aiohttp
 
@@ -12,6 +12,7 @@ _FIRST_OBJECTS: Final = 32
 _MOST_OBJECTS: Final = 500
 _MOST_BYTES: Final = 2 << 20
 _GROWTH: Final = 4
+_Page = TypeVar("_Page")
 
 
 class PageLimit:
@@ -44,3 +45,20 @@ async def pieces_of(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         if not piece:
             return
         yield piece
+
+
+async def read_ahead(pages: AsyncGenerator[_Page]) -> AsyncGenerator[_Page]:
+    """Yields the same pages. The next one is read while the caller works through the last."""
+    reading = asyncio.create_task(_next_of(pages))
+    try:
+        while (page := await reading) is not None:
+            reading = asyncio.create_task(_next_of(pages))
+            yield page
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+        await pages.aclose()
+
+
+async def _next_of(pages: AsyncGenerator[_Page]) -> _Page | None:
+    return await anext(pages, None)
