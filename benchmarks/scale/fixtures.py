@@ -75,8 +75,8 @@ async def write_result(
     await site.operator.apply_status(RESULTS, NAMESPACE, {**head, "metadata": place, "status": {**status, **stored}})
 
 
-async def statuses_of_records(site: Site, number: int, trials: int) -> Statuses:
-    """Creates so many records for a peer. Returns their statuses with one trial each, then with two, and so on."""
+def recorded_statuses(trials: int) -> list[Object]:
+    """Returns the status of a recorded record with one trial, then with two, and so on."""
     template = BenchmarkResult.model_validate(recorded("brokers").results[0])
     printed = recorded("brokers").clients[0].trials
     lines = [
@@ -84,13 +84,17 @@ async def statuses_of_records(site: Site, number: int, trials: int) -> Statuses:
         for index in range(trials)
     ]
     spec = template.spec.model_copy(update={"trials": trials, "warmup_trials": 0})
+    return [add_trials(spec, RecordStatus(), lines[: index + 1], 1).to_json() for index in range(trials)]
+
+
+async def peer_records(site: Site, number: int, statuses: Sequence[Object]) -> Statuses:
+    """Creates so many records for a peer. Returns the first status for each of them, then the second, and so on."""
     head = {"apiVersion": API_VERSION, "kind": BenchmarkRecord.KIND.kind}
     names = [f"{PEER}-{index:02d}" for index in range(number)]
     for name in names:
         of = BenchmarkReference(kind=BrokerBenchmark.KIND.kind, name=name)
         body = {**head, "metadata": {"name": name}, "spec": RecordSpec(benchmark=of, run=1, case=1).to_json()}
         await site.operator.create(RECORDS, NAMESPACE, body)
-    statuses = [add_trials(spec, RecordStatus(), lines[: index + 1], 1).to_json() for index in range(trials)]
     bodies = [
         {**head, "metadata": {"name": name, "namespace": NAMESPACE}, "status": status}
         for status in statuses

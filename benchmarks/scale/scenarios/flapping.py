@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from benchmarks.scale.audit import counted
-from benchmarks.scale.fixtures import statuses_of_records
+from benchmarks.scale.fixtures import peer_records, recorded_statuses
 from benchmarks.scale.nodes import flap, names
 from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import Site
@@ -49,6 +49,6 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 async def _peer(site: Site) -> float:
     """Watches nodes and classes, and applies as many statuses as there are changes of classes to write."""
     collections = [(one.api, one.plural, None, "") for one in (NODES, NODE_CLASSES)]
-    statuses, period = await statuses_of_records(site, CLASSES, 1), _CLASS_SECONDS / CLASSES
+    statuses, period = await peer_records(site, CLASSES, recorded_statuses(1)), _CLASS_SECONDS / CLASSES
     _, share = await site.peer("watching", collections=collections, statuses=statuses, period=period, seconds=SECONDS)
     return float(share)

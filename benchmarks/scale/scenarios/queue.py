@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from benchmarks.scale.audit import counted
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import FILE_TRANSFERS, PEER, WATCHED, statuses_of_records, waited_for
+from benchmarks.scale.fixtures import FILE_TRANSFERS, PEER, WATCHED, peer_records, recorded_statuses, waited_for
 from benchmarks.scale.kubelet import Seen
 from benchmarks.scale.nodes import CLASS_LABEL
 from benchmarks.scale.peer import Statuses
@@ -59,7 +59,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await _create(site)
         await waited_for(lambda: _queued(site), "all are queued", 300)
         await asyncio.sleep(_SETTLE_SECONDS)
-        statuses = await statuses_of_records(site, WRITES, TRIALS)
+        statuses = await peer_records(site, WRITES, recorded_statuses(TRIALS))
         async for row in _quiet(site, statuses):
             yield row
         yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)

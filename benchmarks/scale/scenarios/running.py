@@ -9,11 +9,12 @@ from statistics import median
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import BROKERS, PEER, statuses_of_records, waited_for
+from benchmarks.scale.fixtures import BROKERS, PEER, peer_records, waited_for
 from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import broker
 from tests.e2e.kubectl import KubectlError
+from tests.operator.recorded import Object
 from tierbench.api.record import RECORDS
 from tierbench.kube.informer import WatchEvent, list_and_watch
 
@@ -37,17 +38,19 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
     async with site.nodes(classes), site.namespace():
         process = await site.restart()
-        bare = await _bare_delays(site)
         site.kubelet.pace = PACE
         site.kubelet.go.clear()
         await all_of(site.kube.create(BROKERS, NAMESPACE, _benchmark(number)) for number in numbers)
-        delays = await _delays(site)
+        delays, memory = await _delays(site), process.peak_mebibytes
+        stuck = await asyncio.to_thread(_stuck, site)
+        first = await anext(site.kube.each(RECORDS, NAMESPACE))
+        await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
+        bare = await _bare_delays(site, first["status"])
         what = f"{BENCHMARKS} running benchmarks, {BENCHMARKS * PODS} client pods"
         yield against(median(bare), f"{what}: a trial is taken in: median", "s", median(delays))
         yield against(median(bare), f"{what}: the last one", "s", max(delays), LATEST)
-        yield Row(f"{what}: overdue tasks and restarts", "", await asyncio.to_thread(_stuck, site), 0)
-        yield Row(f"{what}: memory", "MiB", process.peak_mebibytes, 250)
-        await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
+        yield Row(f"{what}: overdue tasks and restarts", "", stuck, 0)
+        yield Row(f"{what}: memory", "MiB", memory, 250)
 
 
 def _benchmark(number: int) -> dict[str, Any]:
@@ -62,9 +65,11 @@ def _benchmark(number: int) -> dict[str, Any]:
     )
 
 
-async def _bare_delays(site: Site) -> list[float]:
+async def _bare_delays(site: Site, status: Object) -> list[float]:
     """Returns the seconds from when a status of the peer was due until it was seen."""
-    statuses = await statuses_of_records(site, BENCHMARKS, round(SECONDS / PACE))
+    trials = status["trials"]
+    growing = [{**status, "trials": trials[: index + 1]} for index in range(len(trials))]
+    statuses = await peer_records(site, BENCHMARKS, growing)
     async with _taken(site) as taken:
         _, due = await site.peer("pacing", statuses=statuses, at_once=BENCHMARKS, period=PACE)
         await asyncio.sleep(PACE)

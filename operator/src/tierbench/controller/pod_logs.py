@@ -21,6 +21,7 @@ from tierbench.results.client_output import Output, OutputParser, SealState, add
 from tierbench.workloads.workload import CLIENT, Owner
 
 _RETRY_SECONDS = 1.0
+_PARTS_SECONDS = 0.25
 _REST_SECONDS = 2.0  # the API server gives up a node that does not answer after half a minute
 _WITHOUT_LOGS = frozenset({ResultsPath.PUSH, ResultsPath.STATUS})
 _LONG_AGO = datetime.fromtimestamp(0, UTC)
@@ -60,13 +61,17 @@ class _Log:
 
 
 class LogFollower:
-    """Follows the logs of one benchmark's client pods, and takes what they push. Calls `on_line` after each trial."""
+    """Follows the logs of one benchmark's client pods, and takes what they push.
 
-    def __init__(self, kube: Kube, owner: Owner, inbox: Inbox, on_line: Callable[[], None]) -> None:
+    Calls `on_trials` when all parts of a client have printed a trial, and at the latest a moment after one of them.
+    """
+
+    def __init__(self, kube: Kube, owner: Owner, inbox: Inbox, on_trials: Callable[[], None]) -> None:
         self._kube = kube
         self._owner = owner
         self._inbox = inbox
-        self._on_line = on_line
+        self._on_trials = on_trials
+        self._waiting: asyncio.TimerHandle | None = None
         self._pods: dict[str, _Log] = {}
 
     async def read(self, pods: Iterable[PodView], *, to_now: bool = False) -> dict[str, PodLog]:
@@ -100,7 +105,28 @@ class LogFollower:
         """Takes what a pod has pushed. Its lines are wanted if its log brings none."""
         wanted = pod.results is ResultsPath.PUSH or known.broken or not known.output.begun
         scope = (self._owner.uid, pod.run)
-        known.update(self._inbox.expect(known.name, scope, self._on_line, wanted=wanted))
+        known.update(self._inbox.expect(known.name, scope, self._wait_for_parts, wanted=wanted))
+
+    def _observe_trial(self) -> None:
+        """Calls `on_trials` at once if no part of a client is behind the others, or else after a wait for them."""
+        if len({known.output.lines for known in self._pods.values() if not known.complete}) == 1:
+            self._stop_waiting()
+            self._on_trials()
+        else:
+            self._wait_for_parts()
+
+    def _wait_for_parts(self) -> None:
+        if self._waiting is None:
+            self._waiting = asyncio.get_running_loop().call_later(_PARTS_SECONDS, self._end_waiting)
+
+    def _end_waiting(self) -> None:
+        self._waiting = None
+        self._on_trials()
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
 
     async def _finish(self, pod: PodView, ended: Termination, known: _Log) -> None:
         """Reads the complete log of a terminated pod, unless all that its seal counts has been read."""
@@ -183,7 +209,7 @@ class LogFollower:
                     if known.update(reader.output):
                         known.broken = False
                     if known.output.lines > lines or known.output.full:  # nothing follows from a trial that has begun
-                        self._on_line()
+                        self._observe_trial()
                 if reader.is_full:
                     break
         return reader
@@ -201,6 +227,7 @@ class LogFollower:
 
     def close(self) -> None:
         """Stops following all logs."""
+        self._stop_waiting()
         for uid in tuple(self._pods):
             self._drop(uid)
 

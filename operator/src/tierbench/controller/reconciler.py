@@ -57,7 +57,6 @@ from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, Workload,
 _STATUS: Final = "status"
 _HOLD_SECONDS: Final = 30.0
 _CLEANUP_SECONDS: Final = 1.0
-_PRINTED_SECONDS: Final = 0.05
 _IDLE_SECONDS: Final = 600.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
@@ -94,7 +93,7 @@ class BenchmarkReconciler:
         self._key = (owner.kind, owner.namespace, owner.name)
         self._event = context.workqueue.event(self._key)
         self._recorder = recorder_of(context.kube, owner)
-        self._logs = LogFollower(context.kube, owner, context.inbox, self._reconcile_soon)
+        self._logs = LogFollower(context.kube, owner, context.inbox, self._event.set)
         self._ref_manager = ControllerRefManager(owner)
         self._parsed: tuple[str, tuple[Benchmark, Workload]] | None = None
         self._rejected_create: FailedRequest | None = None
@@ -118,10 +117,6 @@ class BenchmarkReconciler:
         """Ends `run` after the current reconcile."""
         self._stopped = True
         self._event.set()
-
-    def _reconcile_soon(self) -> None:
-        """Reconciles a moment after a trial was printed. The parts of a client print it within a few milliseconds."""
-        asyncio.get_running_loop().call_later(_PRINTED_SECONDS, self._event.set)
 
     async def _repeat(self, step: Callable[[], Awaitable[float | None]]) -> None:
         """Repeats a step after the seconds that it returns, or after an event. None ends it."""

@@ -32,6 +32,8 @@ from tierbench.stats.distributions import merge_buckets
 
 MAXIMUM_LINE_BYTES: Final = 1 << 20
 """Longer lines are skipped."""
+_COMPRESSION_LEVEL: Final = 1
+_KEPT_PARSED_BYTES: Final = 16 << 10
 _MAXIMUM_PROBLEMS: Final = 8
 _INTEGER_BITS: Final = 63
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
@@ -49,6 +51,8 @@ class PrintedTrial:
     traced: bool
     packed: bytes
     collected_by: CollectedBy = CollectedBy.LOGS
+    parsed: TrialLine | None = field(default=None, compare=False, repr=False)
+    """The whole trial, while it is the newest one of its client and not large."""
 
     @property
     def number(self) -> tuple[int, bool, int]:
@@ -63,6 +67,8 @@ class PrintedTrial:
     @property
     def line(self) -> TrialLine:
         """The whole trial."""
+        if self.parsed is not None:
+            return self.parsed
         return TrialLine.model_validate(_parse_object(zlib.decompress(self.packed)))
 
 
@@ -165,9 +171,13 @@ class OutputParser:
         if len(self._printed) == MAXIMUM_TRIALS:
             self.is_full = True
             return
-        self._printed[key] = PrintedTrial(
-            *key, bool(trial.traces) or trial.traces_left_out, zlib.compress(line), self.collected_by
-        )
+        if self._printed:
+            newest = next(reversed(self._printed))
+            self._printed[newest] = replace(self._printed[newest], parsed=None)
+        traced = bool(trial.traces) or trial.traces_left_out
+        parsed = trial if len(line) <= _KEPT_PARSED_BYTES else None
+        packed = zlib.compress(line, _COMPRESSION_LEVEL)
+        self._printed[key] = PrintedTrial(*key, traced, packed, self.collected_by, parsed)
 
     def _add_problem(self, message: str) -> None:
         if len(self._problems) < _MAXIMUM_PROBLEMS:
