@@ -216,8 +216,16 @@ def test_a_trial_that_is_printed_repeatedly_is_kept_once() -> None:
 @pytest.mark.parametrize("odd", ['"\\ud800"', "NaN", "1e999", "[" * 200 + "]" * 200])
 def test_a_parsed_trial_can_be_decompressed(odd: str) -> None:
     """A line is unpacked in each pass, and one that then was an error stopped its benchmark."""
-    output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1'))
-    assert [trial.trial for trial in output.trials] == [1]
+    output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1') + trial_line(2))
+    assert [trial.trial for trial in output.trials] == [1, 2]
+
+
+def test_the_newest_trial_alone_is_kept_parsed() -> None:
+    """It is read at once. More of them would take the memory that packing saves."""
+    output = parse_output("".join(map(trial_line, (1, 2, 3))))
+    assert [trial.parsed is not None for trial in output.printed] == [False, False, True]
+    large = trial_line(4).replace('"trial": 4', f'"further": "{"x" * (1 << 16)}", "trial": 4')
+    assert parse_output(large).printed[0].parsed is None
 
 
 LOG = "".join(map(trial_line, range(1, 6)))
