@@ -8,7 +8,7 @@ level.
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from tierbench.advice.requirements import canonical_level, mean_limits
 from tierbench.advice.tables import (
@@ -140,19 +140,22 @@ def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> Benchma
         "service": None,
     }
     numbers = {
-        "statistics": {name: _construct(one) for name, one in found.statistics.items()},
-        "percentiles": {name: _construct(one) for name, one in found.percentiles.items()},
-        "counts": _construct(found.counts),
+        "statistics": {name: _changed(one) for name, one in found.statistics.items()},
+        "percentiles": {name: _changed(one) for name, one in found.percentiles.items()},
+        "counts": _changed(found.counts),
         "engine": None if found.engine is None else _shared(found.engine),
     }
-    return _construct(
-        result, metadata=_construct(known), spec=_construct(asked, **places), status=_construct(found, **numbers)
-    )
+    return _changed(result, metadata=_changed(known), spec=_changed(asked, **places), status=_changed(found, **numbers))
 
 
-def _construct(one: ModelType, **changes: Any) -> ModelType:
-    """Returns a copy with changes. All copies share one set of given fields, which saves a third of the memory."""
-    return cast(ModelType, type(one).model_construct(_NO_FIELDS, **{**vars(one), **changes}))
+def _changed(one: ModelType, **changes: Any) -> ModelType:
+    """Changes an object that only its caller has, and returns it.
+
+    All share one set of given fields, which saves a third of the memory. Copies would take a quarter of the time.
+    """
+    vars(one).update(changes)
+    object.__setattr__(one, "__pydantic_fields_set__", _NO_FIELDS)
+    return one
 
 
 @lru_cache(maxsize=4096)
