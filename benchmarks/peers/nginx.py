@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.peers.measure import ROOT, Command
 from benchmarks.peers.server import await_port
 from tests.ports import free_ports
-from tierbench.kinds.file_transfer.storage import FOLDER
+from tierbench.kinds.file_transfer.server import FOLDER
 
 START_SECONDS = 10
 

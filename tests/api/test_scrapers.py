@@ -13,11 +13,10 @@ from tests.api.waiting import eventually
 from tests.ports import free_ports
 from tierbench.controller.credentials import certificates
 from tierbench.domain.results import ResultStore
-from tierbench.kube.authorization import may_get
 from tierbench.kube.connect import connect_by_kubeconfig
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import result_samples
-from tierbench.metrics.server import Protection, ScrapeGuard, application, serve, tls_context
+from tierbench.metrics.server import Protection, ScrapeGuard, application, may_get, serve, tls_context
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

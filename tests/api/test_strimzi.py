@@ -16,8 +16,7 @@ from tierbench.api.node_class import NodeClassSpec
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import Executor
 from tierbench.controller.snapshot import ControllerRefManager, list_provided
-from tierbench.domain.decision import ClusterState, Create, DeleteProviderObject, RemoveFinalizers
-from tierbench.domain.provided import ProviderState
+from tierbench.domain.decision import ClusterState, Create, DeleteProviderObject, ProviderState, RemoveFinalizers
 from tierbench.kinds.broker.strimzi import GROUP, KINDS
 from tierbench.kinds.broker.strimzi_lifecycle import STRIMZI_API
 from tierbench.kinds.broker.workload import BrokerWorkload

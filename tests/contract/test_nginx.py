@@ -17,8 +17,16 @@ from tests.contract.test_client import run, valid
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
 from tierbench.api.measurements import TransferDirection
-from tierbench.kinds.file_transfer.nginx import PORTS, configuration
-from tierbench.kinds.file_transfer.storage import COPIES, DATA, FOLDER, RECEIVED, RECEIVED_ROOT, Files
+from tierbench.kinds.file_transfer.server import (
+    COPIES,
+    DATA,
+    FOLDER,
+    PORTS,
+    RECEIVED,
+    RECEIVED_ROOT,
+    Files,
+    configuration,
+)
 
 SIZES = (1000, 2000)
 MOST = 300_000  # of an upload: more than nginx keeps in memory

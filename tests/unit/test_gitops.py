@@ -14,7 +14,7 @@ from tests.unit.domain.scenarios import until_printed
 from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.api.schema import object_schema
-from tierbench.domain.noticed import Noticed
+from tierbench.domain.node_classes import Noticed
 from tierbench.domain.placement import resolve
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 

@@ -14,7 +14,7 @@ from tests.unit.report.published import measured
 from tierbench.cli.console import show
 from tierbench.cli.main import main
 from tierbench.cli.output import escape, escaped_output, write_output
-from tierbench.cli.progress import Progress, changes
+from tierbench.cli.watch import Progress, changes
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 
 Capture = pytest.CaptureFixture[str]

@@ -8,7 +8,7 @@ from tests.unit.cli.benchmarks import benchmark, condition, current
 from tests.unit.report.published import measured
 from tierbench.api.result import RESULTS, BenchmarkResult
 from tierbench.cli.command import UserError, duration
-from tierbench.cli.progress import Progress, apply_event, changes, closing_line
+from tierbench.cli.watch import Progress, apply_event, changes, closing_line
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.informer import InitialListSynced, WatchError, WatchEvent
 from tierbench.kube.meta import ResourceType, name_of

@@ -9,7 +9,7 @@ from tests.unit.controller.operator import context_of, relist
 from tests.unit.controller.reconciling import RESOURCE
 from tests.unit.domain.objects import KIND
 from tierbench.controller.context import Context
-from tierbench.controller.orphaned_leases import release_orphans
+from tierbench.controller.executor import release_orphans
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import JOBS, LEASES, PODS, format_micro_time
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND

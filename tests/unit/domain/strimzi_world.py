@@ -6,9 +6,16 @@ from typing import Any
 
 from tests.unit.domain.objects import broker_benchmark
 from tests.unit.domain.world import World
-from tierbench.domain.decision import Action, Create, DeleteProviderObject, Observed, RemoveFinalizers
-from tierbench.domain.provided import ProviderObject, ProviderState
-from tierbench.domain.supersede import used_apis
+from tierbench.domain.decision import (
+    Action,
+    Create,
+    DeleteProviderObject,
+    Observed,
+    ProviderObject,
+    ProviderState,
+    RemoveFinalizers,
+)
+from tierbench.domain.ending import used_apis
 from tierbench.domain.views import PodView
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.broker.strimzi import GROUP, KINDS, ROLE, StrimziNames, strimzi_names

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tierbench.api.check import MAXIMUM_PEERS, CheckLine
-from tierbench.api.contract import MAXIMUM_SEAL_BYTES
+from tierbench.api.contract import MAXIMUM_PEERS, MAXIMUM_SEAL_BYTES, CheckLine
 from tierbench.api.node_class import ResultsPath
 from tierbench.domain import reasons
 from tierbench.domain.diagnosis import Check, Diagnosis, Observed, Setup, State, diagnose

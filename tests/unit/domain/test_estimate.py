@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tierbench.domain.estimate import Estimate, estimate
+from tierbench.domain.proposal import Estimate, estimate
 from tierbench.kinds.registry import BENCHMARKS
 
 SERVERS = {"nodeClassNames": ["cloud", "jetson"]}

@@ -18,7 +18,7 @@ from tierbench.domain.views import job_view, lease_view, pod_view
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, ResourceType, name_of
 from tierbench.workloads.manifests import agent_url
-from tierbench.workloads.pods import address
+from tierbench.workloads.networking import address
 from tierbench.workloads.workload import CHILD_LABELS, LABEL_ROLE, Owner, RunningServer
 
 Raw = dict[str, Any]

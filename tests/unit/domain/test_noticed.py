@@ -11,7 +11,7 @@ from tests.unit.domain.world import World
 from tierbench.api.node_class import NodeClass, NodeClassStatus, ResultsPath
 from tierbench.domain import reasons
 from tierbench.domain.decision import FailedRequest, PodLog
-from tierbench.domain.noticed import Noticed, class_conditions
+from tierbench.domain.node_classes import Noticed, class_conditions
 from tierbench.domain.views import PodView, Termination
 from tierbench.kube.meta import format_time
 from tierbench.results.client_output import Output, PrintedTrial

@@ -13,7 +13,7 @@ from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.node_class import CollectorAddress, NodeClass, NodeClassStatus
 from tierbench.api.policy import Policy
 from tierbench.domain import reasons
-from tierbench.domain.outside import Member, members_of, resolve_members
+from tierbench.domain.node_classes import Member, members_of, resolve_members
 from tierbench.domain.views import Termination
 from tierbench.workloads.workload import Images
 

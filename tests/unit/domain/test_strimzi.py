@@ -12,8 +12,7 @@ from tests.unit.domain.world import World
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
 from tierbench.domain import reasons
-from tierbench.domain.decision import Create
-from tierbench.domain.provided import ProviderState
+from tierbench.domain.decision import Create, ProviderState
 from tierbench.domain.views import Problem
 
 MOSQUITTO = {"name": "mosquitto", "mosquitto": {}}

@@ -11,7 +11,7 @@ from aiohttp import web
 from tests.ports import free_ports
 from tests.unit.metrics.test_metrics import filled, leader
 from tierbench.controller.credentials import certificates
-from tierbench.metrics import listener, server
+from tierbench.metrics import server
 from tierbench.metrics.server import application, probes, serve, tls_context
 
 Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
@@ -88,8 +88,8 @@ async def test_connection_ends_after_its_time_and_its_place_is_free(
     sent: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request without an end would otherwise keep its connection, as would one after an answer."""
-    monkeypatch.setattr(listener, "_SECONDS", 0.5)
-    monkeypatch.setattr(listener, "_MOST_CONNECTIONS", 1)
+    monkeypatch.setattr(server, "_SECONDS", 0.5)
+    monkeypatch.setattr(server, "_MOST_CONNECTIONS", 1)
     async with served() as (port, _):
         reader, writer = await connect(port)
         writer.write(sent)
@@ -144,7 +144,7 @@ async def test_a_failure_to_accept_ends_the_server(monkeypatch: pytest.MonkeyPat
     async def fail(*_: object) -> None:
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(server, "accept", fail)
+    monkeypatch.setattr(server, "_accept", fail)
     (port,) = free_ports(1)
     with pytest.raises(ExceptionGroup, match="unhandled errors"):
         async with serve(port, web.Application()):

@@ -12,8 +12,7 @@ from tests.unit.workloads.test_pods import templates
 from tierbench.api.link import Link
 from tierbench.api.policy import Policy
 from tierbench.kinds.file_transfer.spec import FileTransferSpec
-from tierbench.workloads.links import with_link
-from tierbench.workloads.pods import RESTRICTED
+from tierbench.workloads.pods import RESTRICTED, with_link
 
 ALLOWED = Policy(links=True)
 LTE: dict[str, Any] = {

@@ -14,7 +14,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.policy import Policy
 from tierbench.domain.decision import Create
 from tierbench.kinds.registry import workload_of
-from tierbench.workloads.pods import network_policy
+from tierbench.workloads.networking import network_policy
 from tierbench.workloads.workload import LABEL_ROLE, LABEL_RUN, ROLE_CLIENT, Manifest, ServerInstance
 
 KINDS = {

@@ -2,7 +2,8 @@
 
 For each trial a client writes two JSON objects to standard output, one per line: `TrialStarted`, then `Trial`. Its
 termination message is the `Seal`, with the number of Trial lines and their digest, so that a truncated log is detected.
-It also holds the last Trial lines, for a node whose logs cannot be read.
+It also holds the last Trial lines, for a node whose logs cannot be read. The termination message of a check pod of
+`kubectl tierbench doctor` is a `CheckLine`.
 Times are integer nanoseconds, ratios integer parts per million, sizes integer bytes. Fields that do not apply are
 absent.
 """
@@ -312,3 +313,39 @@ class Seal(Model):
         max_length=MAXIMUM_SEAL_BYTES,
         description="The last Trial lines without their traces, as many as fit, compressed by zlib, in base64.",
     )
+
+
+MAXIMUM_PEERS: Final = 12
+"""The number of peers whose outcomes fit into a termination message."""
+OK: Final = "ok"
+NOT_PERMITTED: Final = "not permitted"
+
+_Outcome = Annotated[Printable, Field(default="", max_length=32)]
+
+
+class ReachedPeer(Model):
+    """How questions to a pod of a class ended: ok, or in a few words why not. What was not asked is empty."""
+
+    name: Printable = Field(min_length=1, max_length=63, description="Name of the peer.")
+    tcp: _Outcome = Field(description="TCP to the address of the pod.")
+    udp: _Outcome = Field(description="UDP to the address of the pod.")
+    ping: _Outcome = Field(description="Echo request to the address of the pod.")
+    service: _Outcome = Field(description="TCP to the address of its Service.")
+    dns: _Outcome = Field(description="Lookup of the name of its Service.")
+
+
+class CheckLine(Model):
+    """What a pod on a node found. Fields that its kernel does not report are absent."""
+
+    contract: Literal[1]
+    record: Literal["Check"]
+    started_at: Time = Field(description="Clock of the node at the start.")
+    ended_at: Time = Field(description="Clock of the node at the end.")
+    architecture: Printable = Field(max_length=32, description="Architecture in Go's notation: amd64, arm64, arm.")
+    cgroup_version: Count | None = Field(default=None, description="Version of the control groups: 1 or 2.")
+    memory_cgroup: bool | None = Field(default=None, description="Whether control groups limit memory.")
+    free_bytes: Count | None = Field(default=None, description="Free space of the disk for pods.")
+    size_bytes: Count | None = Field(default=None, description="Size of the disk for pods.")
+    ping: _Outcome = Field(description="Whether the kernel allows echo requests.")
+    collector: _Outcome = Field(description="TLS connection to the collector.")
+    peers: tuple[ReachedPeer, ...] = Field(default=(), max_length=MAXIMUM_PEERS, description="One per peer, in order.")

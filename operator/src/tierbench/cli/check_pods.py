@@ -11,7 +11,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from tierbench.api.check import CheckLine
+from tierbench.api.contract import CheckLine
 from tierbench.cli.cluster import Cluster
 from tierbench.domain import reasons
 from tierbench.domain.views import Problem, pod_problem

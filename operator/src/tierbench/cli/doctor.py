@@ -12,7 +12,7 @@ from typing import Any, Final
 from rich.table import Table as Grid
 from rich.text import Text
 
-from tierbench.api.check import MAXIMUM_PEERS
+from tierbench.api.contract import MAXIMUM_PEERS
 from tierbench.api.node_class import NodeClass
 from tierbench.cli import console
 from tierbench.cli.check_pods import CheckPods, Outcome

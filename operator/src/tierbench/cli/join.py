@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from tierbench.api.node_class import MOST_MEMBERS, CollectorAddress, Invitation, NodeClass
 from tierbench.cli.cluster import Cluster
 from tierbench.cli.command import ExitCode, UserError, duration, parse_duration, run_with_cluster
-from tierbench.domain.outside import members_of
+from tierbench.domain.node_classes import members_of
 from tierbench.kube.meta import format_time, parse_time
 
 _TOKEN_BYTES: Final = 32

@@ -66,7 +66,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         },
     ),
     "estimate": Command(
-        "tierbench.cli.estimate:add_estimate",
+        "tierbench.cli.init:add_estimate",
         "Estimate the time, traffic and storage of a run before you create its benchmark. Nodes that share a link, "
         "slow disks and refinement take longer.",
         {
@@ -161,7 +161,7 @@ COMMANDS: Final[Mapping[str, Command]] = {
         },
     ),
     "link": Command(
-        "tierbench.cli.link:add_link",
+        "tierbench.cli.files:add_link",
         "Write what a NetworkBenchmark has measured as a link, which clients of another benchmark can imitate. Exit "
         "code 0: written, 2: not possible.",
         {

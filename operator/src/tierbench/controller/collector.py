@@ -20,8 +20,8 @@ from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube
 from tierbench.kube.meta import Name, type_of
 from tierbench.metrics.server import serve, tls_context
 from tierbench.results.client_output import Output, OutputParser
+from tierbench.workloads.manifests import CLASS, PLAN, SIGNATURE, STAND_IN
 from tierbench.workloads.pods import COLLECTOR_PIN, COLLECTOR_TOKEN
-from tierbench.workloads.stand_in import CLASS, PLAN, SIGNATURE, STAND_IN
 from tierbench.workloads.workload import Manifest
 
 _SECRETS: Final = type_of("v1", "Secret")

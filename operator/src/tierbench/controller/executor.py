@@ -1,8 +1,12 @@
-"""Carries out the actions of a decision. Each action can be carried out twice without harm."""
+"""Carries out the actions of a decision, and releases the nodes of benchmarks that are gone.
 
+Each action can be carried out twice without harm.
+"""
+
+import asyncio
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from types import MappingProxyType
 from typing import Any, Final
@@ -10,7 +14,7 @@ from typing import Any, Final
 from tierbench.api.model import API_VERSION, Metadata, Model
 from tierbench.api.record import RECORDS, BenchmarkRecord
 from tierbench.api.result import LABEL_SUPERSEDED, RESULTS, BenchmarkResult
-from tierbench.controller.context import ObjectCaches
+from tierbench.controller.context import Context, ObjectCaches, benchmark_of
 from tierbench.controller.credentials import fill
 from tierbench.domain.decision import (
     AcquireLeases,
@@ -29,8 +33,9 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
-from tierbench.domain.views import lease_view
-from tierbench.kube.client import ApiError, ConflictError, Kube, NotFoundError
+from tierbench.domain.views import PARSE_ERRORS, lease_view
+from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import (
     CONFIG_MAPS,
     JOBS,
@@ -40,6 +45,7 @@ from tierbench.kube.meta import (
     SECRETS,
     SERVICES,
     VOLUME_CLAIMS,
+    Raw,
     ResourceType,
     format_micro_time,
     is_owned_by,
@@ -53,6 +59,7 @@ _RECORD: Final = BenchmarkRecord.KIND.kind
 _NEVER_LISTED: Final = frozenset({"ConfigMap", "Secret", "PersistentVolumeClaim", "NetworkPolicy"})
 _CONFLICT: Final = 409
 _logger = logging.getLogger(__name__)
+_PERIOD_SECONDS: Final = 10.0
 
 
 class NameConflictError(ApiError):
@@ -306,3 +313,59 @@ def _lease_body(
         "metadata": {"name": node, "namespace": namespace},
         "spec": spec,
     }
+
+
+async def run_orphaned_leases(context: Context) -> None:
+    """Releases Leases without an owner every ten seconds, without end. It reads caches only."""
+    before = frozenset[tuple[str, str]]()
+    while True:
+        await asyncio.sleep(_PERIOD_SECONDS)
+        before = await release_orphans(context, before)
+
+
+async def release_orphans(context: Context, before: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+    """Releases the Leases that have no owner now and had none before. Returns node and holder of those without one.
+
+    Two looks are needed because the watches of benchmarks, Jobs and pods may be apart for a moment.
+    """
+    found = frozenset(_orphans(context))
+    with context.metrics.track("Leases of benchmarks that are gone"):
+        for node, holder in sorted(found & before):
+            extra = {"node": node, "holder": holder}
+            try:
+                await release_leases(context.kube, context.objects, context.settings.lease_namespace, holder, [node])
+                _logger.warning("released a node whose benchmark is gone", extra=extra)
+            except REQUEST_ERRORS as error:
+                _logger.warning("cannot release a node; retrying", extra={**extra, "error": str(error)})
+    return found
+
+
+def _orphans(context: Context) -> Iterator[tuple[str, str]]:
+    """Yields node and holder of each Lease whose benchmark, Jobs and pods are gone, if its namespace is watched."""
+    benchmarks = (raw for model in BENCHMARKS.values() for raw in context.objects[model.KIND.resource].list())
+    uids = {raw["metadata"]["uid"] for raw in benchmarks}
+    watched = context.settings.watch_namespaces
+    for raw in context.objects[LEASES].list():
+        try:
+            lease = lease_view(raw)
+            namespace, name, uid = lease.holder.split("/")
+        except PARSE_ERRORS:
+            continue
+        if uid not in uids and (not watched or namespace in watched) and not _has_pods(context, namespace, name, uids):
+            yield lease.node, lease.holder
+
+
+def _has_pods(context: Context, namespace: str, name: str, uids: set[str]) -> bool:
+    """Returns whether there are Jobs or pods of a benchmark of this name that is gone."""
+    jobs, pods = (
+        [raw for raw in context.objects[each].list() if benchmark_of(raw)[1:] == (namespace, name)]
+        for each in (JOBS, PODS)
+    )
+    owners = uids | {raw["metadata"]["uid"] for raw in jobs if _controller(raw) in uids}
+    return any(_controller(raw) not in owners for raw in (*jobs, *pods))
+
+
+def _controller(raw: Raw) -> str:
+    """Returns the UID of the controller of an object; empty without one."""
+    owners = raw["metadata"].get("ownerReferences", ())
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), "")

@@ -19,19 +19,18 @@ from tierbench.controller.collector import run_collector
 from tierbench.controller.context import Context, restore_queue
 from tierbench.controller.credentials import certificates
 from tierbench.controller.definitions import check_definitions, run_definition_check
+from tierbench.controller.executor import run_orphaned_leases
 from tierbench.controller.handlers import handled, reflected, run_kopf
 from tierbench.controller.logs import log_to_stderr
 from tierbench.controller.node_classes import run_node_classes
-from tierbench.controller.orphaned_leases import run_orphaned_leases
 from tierbench.controller.outside import routes
 from tierbench.controller.settings import Settings, SettingsError
-from tierbench.kube.authorization import may_get
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
 from tierbench.kube.connect import connect
 from tierbench.kube.informer import Informer, ListObserver, run_informer
 from tierbench.kube.leader_election import ElectionRecord, Fence, LeaderElector, LeaseLock, start_again
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.server import Protection, ScrapeGuard, application, probes, serve, tls_context
+from tierbench.metrics.server import Protection, ScrapeGuard, application, may_get, probes, serve, tls_context
 
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _RETRY_SECONDS: Final = 2.0

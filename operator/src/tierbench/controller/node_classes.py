@@ -10,8 +10,7 @@ from tierbench.api.model import API_VERSION
 from tierbench.api.node_class import NODE_CLASSES, CollectorAddress, NodeClass, NodeClassStatus
 from tierbench.controller.definitions import DefinitionCheck
 from tierbench.domain.decision import PodLog
-from tierbench.domain.noticed import Noticed
-from tierbench.domain.outside import Member, resolve_members
+from tierbench.domain.node_classes import Member, Noticed, resolve_members
 from tierbench.domain.placement import resolve
 from tierbench.domain.views import PARSE_ERRORS, NodeView, PodView, node_view
 from tierbench.kube.client import REQUEST_ERRORS, Kube, NotFoundError, is_permanent

@@ -21,7 +21,7 @@ from tierbench.api.model import CLASS_NAME_PATTERN, Model
 from tierbench.api.node_class import CollectorAddress, Invitation, NodeClass
 from tierbench.controller.collector import CollectorKey, Inbox, bearer
 from tierbench.controller.node_classes import ClusterView
-from tierbench.domain.outside import KEY_DIGITS, Member, members_of
+from tierbench.domain.node_classes import KEY_DIGITS, Member, members_of
 from tierbench.kube.meta import Name, parse_time
 
 _MOST_OFFERED: Final = 256 << 10

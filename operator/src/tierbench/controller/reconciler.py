@@ -34,7 +34,6 @@ from tierbench.controller.snapshot import (
     rejected_pods,
 )
 from tierbench.domain import reasons
-from tierbench.domain.cleanup import cleanup
 from tierbench.domain.decide import decide_in_steps
 from tierbench.domain.decision import (
     Action,
@@ -48,8 +47,8 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
+from tierbench.domain.ending import cleanup, used_apis
 from tierbench.domain.servers import apis_of
-from tierbench.domain.supersede import used_apis
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, Workload, labels_left_out

@@ -18,8 +18,7 @@ from tierbench.api.benchmark import Benchmark
 from tierbench.api.record import RECORDS, BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
 from tierbench.controller.context import Context, controller_of
-from tierbench.domain.decision import ClusterState, FailedRequest
-from tierbench.domain.provided import ProviderApi, ProviderObject, ProviderState
+from tierbench.domain.decision import ClusterState, FailedRequest, ProviderApi, ProviderObject, ProviderState
 from tierbench.domain.results import ResultMetadata, StoredResult
 from tierbench.domain.servers import api_of_pods, known_apis
 from tierbench.domain.views import PARSE_ERRORS, JobView, PodView, job_view, pod_view

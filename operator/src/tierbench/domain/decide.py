@@ -4,6 +4,7 @@ Complete, Failed and Suspended are here, too: a run ends, its nodes are cleaned 
 scheduled.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -18,7 +19,6 @@ from tierbench.advice.tables import runs
 from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase, RunStatus
 from tierbench.api.run_policy import RunPolicy
 from tierbench.domain import reasons
-from tierbench.domain.cleanup import cleanup, end_clients
 from tierbench.domain.decision import (
     Decision,
     DeleteBenchmark,
@@ -27,7 +27,15 @@ from tierbench.domain.decision import (
     Observed,
     Steps,
 )
-from tierbench.domain.health import with_health
+from tierbench.domain.ending import (
+    cleanup,
+    end_clients,
+    has_to_end,
+    is_outdated,
+    new_run,
+    supersede,
+    with_observed_generation,
+)
 from tierbench.domain.measuring import measure_block, refine
 from tierbench.domain.outages import with_outages
 from tierbench.domain.placement import acquire_nodes, choose_nodes, kept_runs, outdated_results, too_much_to_measure
@@ -35,13 +43,20 @@ from tierbench.domain.preflight import preflight
 from tierbench.domain.run import Run
 from tierbench.domain.servers import end_remaining_cases, ensure_servers, fail_unplaceable_cases
 from tierbench.domain.status import ConditionUpdate, assess, build_status, set_conditions, verdicts_in_progress
-from tierbench.domain.supersede import has_to_end, is_outdated, new_run, supersede, with_observed_generation
 from tierbench.domain.views import Problem
 from tierbench.kube.meta import format_time, parse_time
 
 _LISTED: Final = 5
 _MAXIMUM_ANSWER: Final = 1024
 _SCHEDULE_SECONDS: Final = 300.0  # clocks may be set
+_DEFINITIONS_MATCH: Final = "The CustomResourceDefinitions match the operator."
+_ABNORMAL: Final = frozenset({reasons.RECONCILING, reasons.STALLED})
+_CAUSES: Final = {
+    Phase.PENDING: (reasons.SCHEDULED, "False"),
+    Phase.QUEUED: (reasons.QUEUED, "True"),
+    Phase.FAILED: (reasons.FAILED, "True"),
+}
+"""The condition that explains a phase."""
 
 
 def needs_reconcile(observed_generation: int, generation: int, phase: Phase, *, later: bool) -> bool:
@@ -66,7 +81,7 @@ def decide(observed: Observed, now: datetime) -> Decision:
 def decide_in_steps(observed: Observed, now: datetime) -> Steps[Decision]:
     """Decides as `decide` does, and pauses many times at the end of a run, which takes seconds with many cases."""
     decision = yield from _decide(observed, now)
-    return replace(decision, status=with_health(observed.benchmark, decision.status, now))
+    return replace(decision, status=_with_health(observed.benchmark, decision.status, now))
 
 
 def _decide(observed: Observed, now: datetime) -> Steps[Decision]:
@@ -313,3 +328,36 @@ def _seconds_to_next_run(status: BenchmarkStatus, now: datetime) -> float:
     if status.next_run_time is None:
         return _SCHEDULE_SECONDS
     return min(_SCHEDULE_SECONDS, max(0.0, (parse_time(status.next_run_time) - now).total_seconds()))
+
+
+def _with_health(before: Benchmark, status: BenchmarkStatus, now: datetime) -> BenchmarkStatus:
+    """Returns a status with the conditions that follow from the rest of it.
+
+    Reconciling and Stalled are there only while they are True, as kstatus expects. A status of the current spec has its
+    generation in all conditions.
+    """
+    benchmark = before.model_copy(update={"status": status})
+    updates = tuple(_updates(status))
+    there = {update.type for update in updates}
+    conditions = tuple(
+        condition
+        for condition in set_conditions(benchmark, updates, now)
+        if condition.type not in _ABNORMAL or condition.type in there
+    )
+    generation = before.metadata.generation
+    if status.observed_generation == generation and not is_outdated(benchmark):
+        stamp = {"observed_generation": generation}
+        conditions = tuple(condition.model_copy(update=stamp) for condition in conditions)
+    return status.model_copy(update={"conditions": conditions})
+
+
+def _updates(status: BenchmarkStatus) -> Iterator[ConditionUpdate]:
+    known = {(condition.type, condition.status): condition for condition in status.conditions}
+    if (reasons.DEFINITIONS_DIFFER, "True") in known:
+        yield ConditionUpdate(reasons.DEFINITIONS_DIFFER, False, reasons.DEFINITIONS_ALIKE, _DEFINITIONS_MATCH)
+    cause = known.get(_CAUSES.get(status.phase, ("", "")))
+    because = (reasons.RUNNING, "The run is in progress.") if cause is None else (cause.reason, cause.message)
+    if status.phase is Phase.FAILED:
+        yield ConditionUpdate(reasons.STALLED, True, *because)
+    elif status.phase not in {Phase.COMPLETE, Phase.SUSPENDED}:
+        yield ConditionUpdate(reasons.RECONCILING, True, *because)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from tierbench.api.check import OK, CheckLine, ReachedPeer
+from tierbench.api.contract import OK, CheckLine, ReachedPeer
 from tierbench.api.node_class import ResultsPath
 from tierbench.domain import reasons
 from tierbench.domain.collecting import likely_cause

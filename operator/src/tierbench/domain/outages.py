@@ -15,7 +15,6 @@ from tierbench.domain import reasons
 from tierbench.domain.views import NodeView, Problem
 from tierbench.kinds.registry import kinds
 from tierbench.kube.meta import format_time, parse_time
-from tierbench.results.reasons import REASONS
 
 UNNOTICED: Final = timedelta(seconds=60)
 """Kubernetes notices after 40 to 50 s that a node is away, and up to a minute late that it is back."""
@@ -94,7 +93,7 @@ def _end(outage: Outage, now: datetime) -> datetime:
 
 def explains(reason: str) -> bool:
     """Whether clients fail for this reason if a node is away."""
-    return any(reason in each.unreachable for each in (REASONS, *(kind.reasons for kind in kinds())))
+    return any(reason in each.unreachable for each in (reasons.OF_ANY_RESULT, *(kind.reasons for kind in kinds())))
 
 
 def last_failures(trials: Iterable[TrialFields]) -> set[str]:

@@ -16,8 +16,7 @@ from tierbench.api.node_class import (
 from tierbench.api.quantity import format_size
 from tierbench.domain import reasons
 from tierbench.domain.decision import AcquireLeases, Action, Decision, DeleteJob, Event, ReleaseLeases
-from tierbench.domain.noticed import Noticed, class_conditions, warnings_of_classes
-from tierbench.domain.outside import assign_members, without_pairs
+from tierbench.domain.node_classes import Noticed, assign_members, class_conditions, warnings_of_classes, without_pairs
 from tierbench.domain.queueing import Wait, due_time
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, set_conditions, verdicts_in_progress

@@ -1,11 +1,14 @@
-"""The condition types, and the reasons of conditions, events and failed cases.
+"""The condition types, and the reasons of conditions, events, failed cases, results and advices.
 
 The reference of conditions and reasons is generated from this module: a comment begins a section and says where its
-reasons appear. The text below a name has the meaning as its first sentence, and then what to do.
+reasons appear. The text below a name, or next to it in a table, has the meaning as its first sentence, and then what
+to do.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
+from tierbench.kinds.registry import Reasons
 from tierbench.results import quantities
 
 # Conditions of benchmarks
@@ -255,3 +258,112 @@ FOREIGN_OBJECT: Final = "ForeignObject"
 rename the object that the message names."""
 INTERNAL: Final = "InternalError"
 """A fault of tierbench, which tries again. Report it with the operator's log."""
+
+OF_ANY_RESULT: Final = Reasons(
+    failures={
+        "AddressRefused": "An external server has an address that the policy forbids. Use another server, or ask the "
+        "administrator to change `policy.allowedNetworks`.",
+        "AgentKeyUnknown": "Another program answers at the agent's address. Check who else has the address of the "
+        "server's pod.",
+        "AgentUnreachable": "The agent next to the server does not answer. Read the log of its container, and check "
+        "network policies.",
+        "BadRequest": "Client and agent are of different versions. Use images of one version.",
+        "BarrierMismatch": "The clients of a trial were started with different arguments. Use images of one version.",
+        "BarrierTimedOut": "A client's pod did not reach the start of a trial in time. See its events.",
+        "ClientError": "The client failed for a reason that it does not know. The message has the error.",
+        "Interrupted": "A node was not Ready while its client measured, or the client received a signal to terminate. "
+        "Another client measures what is missing: see the events of the node and the pod.",
+        "InvalidArguments": "Client and operator are of different versions. Use images of one version.",
+        "LinkNotPossible": "The container `link` cannot carry the packets of a client's pod. The message says what is "
+        "missing: a capability, a feature of the kernel, or a trace in the ConfigMap.",
+        "LookupFailed": "A server's name cannot be resolved on the client's node. Check the name, and the DNS of the "
+        "cluster.",
+        "NoTrial": "No trial was run, or the agent was restarted during one. The events of the pods show why.",
+        "TokenRefused": "The agent does not accept the client's token. Check that no one replaced the Secret of the "
+        "benchmark.",
+    },
+    invalid={
+        "ClientSaturated": "The client used 90% of the CPU that it could, so it may have been the limit. Use a faster "
+        "client class, or a higher CPU limit.",
+        "LinkDiffers": "The link of a client is not as the spec declares it: the rate differs by more than 5%, or the "
+        "round trip by more than 1 ms and 5%. The network may be slower than the link, or the client's node too busy.",
+        "LinkNotMeasured": "The client could not measure its link. Its engine may be unable to, or the agent next "
+        "to the server did not answer.",
+        "ServerNotObserved": "The agent next to the server sent no samples. Read the log of its container.",
+        "SpreadTooWide": "The standard deviation is above 30% of the mean, and above 10 ms for times. Use more "
+        "repetitions, or look for other load on the nodes.",
+        "Throttled": "Heat slowed a computer, or a CPU quota held a process back for more than 1% of a trial. Cool "
+        "the computer, or raise the limit.",
+        "TrialsFailed": "Some trials failed, and the statistics do not contain them. See their reasons.",
+        "TrialsMissing": "The case ended before all its trials were run. The message has the reason.",
+    },
+    facts={
+        "FrequencyBelowMaximum": "Processors ran below 90% of their highest frequency, although their governor is "
+        "`performance`. This is usual while all cores are busy.",
+        "LinkMeasured": "What the client measured of its link before its first trial.",
+        "NetworkBound": "The network was the limit: a trial reached 90 to 110% of the rate of the preflight.",
+        "PublishedMean": "The numbers are published, and their trials are not known.",
+        "Interrupted": "A node was not Ready during trials, and they were measured again. The record has them, and no "
+        "statistic contains them.",
+        "Resumed": "A client was lost, and a new one continued with the missing trials.",
+    },
+    unreachable=frozenset({"AgentUnreachable", "BarrierTimedOut", "ClientLost", "LookupFailed", "TimedOut"}),
+)
+"""The reasons that results of every kind can have. The first sentence of a text is the meaning."""
+
+ADVICE_CONDITIONS: Final[Mapping[str, str]] = {
+    "BestFound": "One alternative is shown to be best. While it is False, the reason says why there is none.",
+    "OrderChanges": "Another alternative takes the lead within the measured range. The message names the levels.",
+}
+
+ADVICE_VERDICTS: Final[Mapping[str, str]] = {
+    "ArchitectureExcluded": "The class has nodes of an architecture that the constraints exclude.",
+    "CasesFailed": "All results of the alternative failed. Fix the reasons that the message names, and run again.",
+    "ContradictingRuns": "Two runs contradict each other. Find what changed between them, then run again. Two runs "
+    "that agree decide.",
+    "CouldGoEitherWay": "The measurements do not show which alternative is ahead. If the expected loss is small, use "
+    "the leader. Otherwise measure what `status.recommendations` names.",
+    "Crossovers": "The order changes between the levels that the message names.",
+    "DifferentKinds": "The question names benchmarks of several kinds. Name benchmarks of one kind.",
+    "DifferentVersions": "Different versions of the client measured the results. Run the older benchmarks again.",
+    "EqualWithinMargin": "The difference is shown to be smaller than the smallest margin. Use any of them.",
+    "MeanTooLong": "The mean time is above its maximum.",
+    "NoneFeasible": "No alternative meets the constraints. Relax one, or measure another class.",
+    "NoneInRange": "No change of the order is shown in the measured range.",
+    "NoResults": "No result matches the question. Check the client class and the names, or measure first.",
+    "NothingToChoose": "No result has the factor that `spec.choose` names. Name one that the message lists.",
+    "NotMeasured": "The alternative has no results at some levels of the workload. Measure the levels that the "
+    "message names.",
+    "NotValid": "No result of the alternative is valid. Fix the reasons that the message names, and run again.",
+    "OneChoiceOnly": "Only one alternative has results. Measure another one.",
+    "OneClassOnly": "Only one class has results. Measure another one.",
+    "OnlyFeasible": "It is the only alternative that meets the constraints.",
+    "P99TooLong": "The 99th percentile is above its maximum, or it is not known whether it is.",
+    "PerhapsWithinMargin": "The leader is ahead, perhaps by less than the smallest margin. Use it, or measure more.",
+    "ShownBetter": "It is shown to be better than every other alternative.",
+    "ShownWorse": "It is shown to be worse than another alternative.",
+    "ThroughputTooLow": "The throughput is below its minimum.",
+    "TooFewTrials": "There are too few good trials for a confidence interval. Run more repetitions.",
+    "TooManyAdvices": "The namespace has more advices than `limits.advices`. Delete others, or have it raised.",
+    "TooManyAlternatives": "More than 64 combinations of settings would be ranked. Choose fewer factors at once.",
+    "TooManyRetries": "Trials have more retries than the maximum.",
+}
+
+ADVICE_CAVEATS: Final[Mapping[str, str]] = {
+    "CutShort": "Trials failed or were cut off, perhaps the slowest ones. Raise `timeouts.trialSeconds`.",
+    "LevelsLeftOut": "Some alternatives have no results at some levels, which are left out. Measure these levels.",
+    "LimitUnsure": "An alternative is near a limit of the constraints. More trials may change the answer.",
+    "MediansDisagree": "The means and the medians disagree on the order. Look at the slowest trials.",
+    "NetworkBound": "The network was the limit in some trials. Another network would change the answer.",
+    "NodesDiffer": "Two nodes of a class differ more than the classes do. Find the cause, or make two classes.",
+    "NotValid": "Some results may be distorted. The message names their reasons.",
+    "NoWorkload": "Without a workload, every measured level has the same weight. Set `spec.workload`.",
+    "OneClientNode": "All results were measured from one client node. Measure from another node of the class.",
+    "OneNode": "One node represents a class. Measure more nodes: set `servers.nodesPerClass`.",
+}
+
+ADVICE_NEXT: Final[Mapping[str, str]] = {
+    "MoreLevels": "The order changes between two levels that are far apart. Measure levels between them.",
+    "MoreNodes": "Differences between nodes are the main reason why the answer is inconclusive. Measure more nodes.",
+    "MoreTrials": "Noise of trials is the main reason why the answer is inconclusive. Run more repetitions.",
+}

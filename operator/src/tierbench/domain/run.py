@@ -17,7 +17,6 @@ from tierbench.domain.decision import Observed
 from tierbench.domain.outages import node_problem
 from tierbench.domain.views import Problem, node_facts
 from tierbench.results.units import factor_traits
-from tierbench.workloads.links import link_of
 from tierbench.workloads.plan import (
     STANDALONE,
     Block,
@@ -25,6 +24,7 @@ from tierbench.workloads.plan import (
     Factor,
     ServerGroup,
     ServerPlacement,
+    link_of,
     plan,
     plan_blocks,
     refinement_cases,

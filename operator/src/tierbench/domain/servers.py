@@ -24,20 +24,20 @@ from tierbench.domain.decision import (
     DeleteServer,
     Event,
     FailedRequest,
+    ProviderApi,
     SaveRecord,
     SaveResult,
 )
 from tierbench.domain.outages import describe, open_outage, undisturbed_since
 from tierbench.domain.placement import held_too_long, results_too_large, storage_full
-from tierbench.domain.provided import ProviderApi
 from tierbench.domain.run import Run
 from tierbench.domain.status import ConditionUpdate, build_status, describe_cases
 from tierbench.domain.views import PodView, Problem
 from tierbench.kinds.registry import BenchmarkKind, kind_of, kinds
 from tierbench.kube.meta import format_time
 from tierbench.results.aggregate import conclude_record
+from tierbench.workloads.networking import network_policy
 from tierbench.workloads.plan import EXTERNAL, STANDALONE, Block, Case, ServerPlacement
-from tierbench.workloads.pods import network_policy
 from tierbench.workloads.workload import ROLE_SERVER, RunningServer, ServerInstance, Workload
 
 _HINT: Final = (

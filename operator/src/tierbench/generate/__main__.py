@@ -5,7 +5,6 @@ import sys
 from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
-from pkgutil import resolve_name
 
 from tierbench.api.schema import resource_types
 from tierbench.generate.admission import admission_template
@@ -17,17 +16,20 @@ from tierbench.generate.chart import (
     values_schema_json,
     values_yaml,
 )
-from tierbench.generate.conditions import conditions_reference
 from tierbench.generate.dashboards import dashboards
-from tierbench.generate.go_types import plan_types
-from tierbench.generate.reference import dashboards_reference, kind_reference, plan_reference, values_reference
-from tierbench.generate.schemas import contract_schema, crd_yaml, plan_schema
+from tierbench.generate.reference import (
+    command_line_reference,
+    conditions_reference,
+    dashboards_reference,
+    kind_reference,
+    plan_reference,
+    values_reference,
+)
+from tierbench.generate.schemas import contract_schema, crd_yaml, plan_schema, plan_types
 
 _CHART = "charts/tierbench"
 _PLAN = "images/client/internal/plan"
 _REFERENCE = "docs/reference"
-_COMMAND_LINE = "tierbench.cli.reference:command_line_reference"
-"""By its name, because the command line imports the generator and not the other way round."""
 _CONTEXT_LINES = 1
 
 
@@ -42,7 +44,7 @@ def generated_files() -> dict[str, str]:
         **{f"{_CHART}/dashboards/{name}.json": content for name, content in boards.items()},
         **templates,
         **references,
-        f"{_REFERENCE}/command-line.md": resolve_name(_COMMAND_LINE)(),
+        f"{_REFERENCE}/command-line.md": command_line_reference(),
         f"{_REFERENCE}/conditions.md": conditions_reference(),
         f"{_REFERENCE}/dashboards.md": dashboards_reference(boards),
         f"{_REFERENCE}/trial-plan.md": plan_reference(),

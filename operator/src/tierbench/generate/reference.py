@@ -1,18 +1,28 @@
-"""The reference of the API, of trial plans, of the chart's values and of its dashboards, as Markdown."""
+"""The reference as Markdown: the API, conditions, trial plans, the command line, the chart's values and dashboards."""
 
+import argparse
+import ast
+import inspect
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, Resource
 from tierbench.api.schema import Schema, element, inline_references, object_schema, rules_with_paths
 from tierbench.api.trial_plan import PLANS
+from tierbench.domain import reasons
 from tierbench.generate.chart import values_schema
 from tierbench.generate.schemas import NOTICE, plan_definitions
+from tierbench.kinds.registry import BENCHMARKS, Reasons, kind_of
 
 _FIELD_HEADER: Final = ("Field", "Type", "Default", "Bounds", "Description")
 _RULE_HEADER: Final = ("At", "Answer", "CEL")
+_ARGUMENT_HEADER: Final = ("Argument", "Description")
 _PANEL_HEADER: Final = ("Panel", "Question")
 _PLAN_HEAD: Final = """\
 A trial plan is a JSON document that says what a client measures. The operator writes it into the arguments of the
@@ -25,6 +35,21 @@ _RANGES: Final = (
     ("minItems", "maxItems", " items"),
     ("minProperties", "maxProperties", " entries"),
 )
+
+_COMMAND_LINE: Final = "tierbench.cli.main"
+"""By its name, because the command line imports the operator and not the other way round."""
+_SENTENCE_END: Final = re.compile(r"(?<=[.?]) ")
+_SECTION: Final = re.compile(r"^# (.+)$")
+_CONDITIONS_HEAD: Final = """\
+A condition is the state of a benchmark, a node class or an advice. A reason says why, as one word that scripts can
+compare. The message next to it names the object, and says what to do.
+
+- `kubectl describe` shows conditions and events.
+- `kubectl get results` shows the reason of a failed or invalid case under VALID.
+
+[Troubleshoot](../how-to/troubleshoot.md) begins with symptoms.
+
+After you removed the cause of a failure, start another run with `kubectl tierbench rerun NAME`."""
 
 
 def kind_reference(model: type[Resource]) -> str:
@@ -171,3 +196,134 @@ def table(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
+
+
+def command_line_reference() -> str:
+    """Returns a section for each command: its arguments and examples."""
+    cli: Any = import_module(_COMMAND_LINE)
+    parser = cli.Parser(add_help=False)
+    cli.add_cluster_arguments(parser)
+    shared = _rows(parser)
+    parts = [
+        f"<!-- {NOTICE.format(source='cli')} -->",
+        f"# {cli.PROGRAM}",
+        "Flags have the same meanings as in kubectl. Unless a command says otherwise, the exit code is 0 for success "
+        "and 2 for an error. Every command has these arguments, and `--help`:",
+        table(_ARGUMENT_HEADER, shared),
+    ]
+    for name, command in cli.COMMANDS.items():
+        parser = cli.Parser(add_help=False)
+        cli.add_arguments(name, parser)
+        rows = [row for row in _rows(parser) if row not in shared]
+        parts += [
+            f"## {name}",
+            command.help,
+            table(_ARGUMENT_HEADER, rows),
+            f"```sh\n{cli.show_examples(command)}\n```",
+        ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(parser: argparse.ArgumentParser) -> list[tuple[str, str]]:
+    """Returns the arguments of a parser with their descriptions."""
+    rows = []
+    for action in parser._actions:  # argparse has no public way to read them
+        names = ", ".join(f"`{name}`" for name in action.option_strings)
+        value = "" if action.nargs == 0 else str(action.metavar or "|".join(map(str, action.choices or ())))
+        rows.append((f"{names} {value}".strip() if names else f"`{value}`", (action.help or "").replace("%%", "%")))
+    return rows
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the reference: where its entries appear, and their meanings by name."""
+
+    title: str
+    meanings: Mapping[str, str]
+    where: str = ""
+
+    def __str__(self) -> str:
+        """Returns the section as Markdown. The first sentence of a text is its meaning, the others say what to do."""
+        rows = [(f"`{name}`", *_split(text)) for name, text in self.meanings.items()]
+        columns = 3 if any(action for _, _, action in rows) else 2
+        rendered = table(self.header[:columns], [row[:columns] for row in rows])
+        return "\n\n".join(filter(None, (f"## {self.title}", self.where and f"Seen in: {self.where}.", rendered)))
+
+    @property
+    def header(self) -> tuple[str, ...]:
+        """The heads of the columns. Conditions are seen in one place, so their sections name none."""
+        return ("Reason", "Meaning", "What to do") if self.where else ("Condition", "True means", "More")
+
+
+def conditions_reference() -> str:
+    """Returns the reference of conditions, reasons and events."""
+    notice = f"<!-- {NOTICE.format(source='domain/reasons.py and kinds')} -->"
+    return "\n\n".join([notice, "# Conditions, reasons and events", _CONDITIONS_HEAD, *map(str, sections())]) + "\n"
+
+
+def sections() -> Iterator[Section]:
+    """Yields all conditions and reasons, in the order of the reference."""
+    yield from documented_names(reasons)
+    yield from _sections_of("any benchmark", reasons.OF_ANY_RESULT)
+    for kind in BENCHMARKS:
+        yield from _sections_of(kind, kind_of(kind).reasons)
+    yield Section("Conditions of advices", reasons.ADVICE_CONDITIONS)
+    yield Section("Answers of advices", reasons.ADVICE_VERDICTS, "conditions of an advice, `status.ranking`")
+    yield Section("Caveats of advices", reasons.ADVICE_CAVEATS, "`status.caveats` of an advice")
+    yield Section("Next measurements of advices", reasons.ADVICE_NEXT, "`status.recommendations` of an advice")
+
+
+def _sections_of(kind: str, known: Reasons) -> Iterator[Section]:
+    parts = (
+        ("Failed cases", known.failures, "`status.reason` of a result"),
+        ("Invalid results", known.invalid, "`status.invalid` of a result"),
+        ("Facts", known.facts, "`status.facts` of a result, which stays valid"),
+    )
+    for title, meanings, where in parts:
+        if meanings:
+            yield Section(f"{title} of {kind}", dict(sorted(meanings.items())), where)
+
+
+def documented_names(module: ModuleType) -> Iterator[Section]:
+    """Yields the sections of a module of constants. A comment begins a section, and a text follows each constant.
+
+    Raises:
+        ValueError: a constant has no text, or is in no section.
+    """
+    source = inspect.getsource(module)
+    texts = dict(_texts(ast.parse(source)))
+    title, meanings = "", dict[str, str]()
+    for number, line in enumerate(source.splitlines(), start=1):
+        if heading := _SECTION.match(line):
+            if meanings:
+                yield _section(title, meanings)
+            title, meanings = heading[1], {}
+        elif number in texts:
+            constant, text = texts[number]
+            name = getattr(module, constant)
+            if not isinstance(name, str):
+                continue
+            if not text or not title:
+                raise ValueError(f"{module.__name__}.{constant} needs a section and a text below it: what it means")
+            meanings[name] = text
+    yield _section(title, meanings)
+
+
+def _section(heading: str, meanings: Mapping[str, str]) -> Section:
+    title, _, where = heading.partition(": ")
+    return Section(title, meanings, where)
+
+
+def _texts(tree: ast.Module) -> Iterator[tuple[int, tuple[str, str]]]:
+    """Yields for each constant its line, its name, and the text below it."""
+    for statement, following in zip(tree.body, [*tree.body[1:], None], strict=True):
+        match statement, following:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                yield statement.lineno, (name, " ".join(text.split()))
+            case ast.AnnAssign(target=ast.Name(id=name)), _:
+                yield statement.lineno, (name, "")
+
+
+def _split(text: str) -> tuple[str, str]:
+    meaning, *action = _SENTENCE_END.split(text, maxsplit=1)
+    return meaning, "".join(action)

@@ -1,22 +1,28 @@
-"""The HTTP server of /metrics, /healthz and /readyz, and the access control of /metrics."""
+"""The HTTP server of /metrics, /healthz and /readyz, and the access control of /metrics.
+
+It accepts a bounded number of connections, each for a bounded time, because strangers reach its ports, too.
+"""
 
 import asyncio
 import hashlib
 import os
+import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from aiohttp import web
 from prometheus_client.exposition import choose_encoder
 
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.listener import accept, bind
+from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
+from tierbench.kube.meta import ResourceType
 from tierbench.metrics.operator import OperatorMetrics
 from tierbench.metrics.results import Samples, render, samples
 
@@ -29,6 +35,15 @@ It raises ConnectionError if the API server does not answer.
 _CACHE_SECONDS: Final = 60.0
 _MAXIMUM_CACHED: Final = 64
 _MAXIMUM_REVIEWS: Final = 2
+_MOST_CONNECTIONS: Final = 64
+_MOST_OF_ONE_ADDRESS: Final = 16
+_SECONDS: Final = 30.0
+"""A connection is closed after this time, whether a request has arrived or not."""
+_PAUSE_SECONDS: Final = 0.1
+_TOKEN_REVIEW: Final = ("authentication.k8s.io/v1", "TokenReview", "tokenreviews")
+_ACCESS_REVIEW: Final = ("authorization.k8s.io/v1", "SubjectAccessReview", "subjectaccessreviews")
+# The fields of a SubjectAccessReview's spec, and those of a TokenReview's user that they are set from.
+_SUBJECT: Final = {"user": "username", "uid": "uid", "groups": "groups", "extra": "extra"}
 
 
 class ScrapeGuard:
@@ -165,10 +180,100 @@ async def serve(port: int, app: web.Application, context: ssl.SSLContext | None 
     await runner.setup()
     server = cast(web.Server, runner.server)
     try:
-        with closing(bind(port)) as listener:
+        with closing(_bind(port)) as listener:
             async with asyncio.TaskGroup() as group:
-                accepting = group.create_task(accept(listener, server, context))
+                accepting = group.create_task(_accept(listener, server, context))
                 yield
                 accepting.cancel()
     finally:
         await runner.cleanup()
+
+
+class _Handler(web.RequestHandler):
+    """The protocol of one connection. It sets `closed` at the end."""
+
+    def __init__(self, server: web.Server, closed: asyncio.Event) -> None:
+        super().__init__(server, loop=asyncio.get_running_loop(), access_log=None)  # type: ignore[arg-type]
+        self._closed = closed
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        """Implements `asyncio.Protocol`."""
+        super().connection_lost(exc)
+        self._closed.set()
+
+
+async def _accept(listener: socket.socket, server: web.Server, context: ssl.SSLContext | None) -> None:
+    """Serves connections without end. Those that are too many, in all or of one address, are closed at once."""
+    loop, accepted = asyncio.get_running_loop(), Counter[str]()
+    async with asyncio.TaskGroup() as group:
+        while True:
+            try:
+                connection, (host, *_) = await loop.sock_accept(listener)
+            except OSError:  # no file descriptor is left
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            if accepted.total() >= _MOST_CONNECTIONS or accepted[host] >= _MOST_OF_ONE_ADDRESS:
+                connection.close()
+                continue
+            accepted[host] += 1
+            group.create_task(_serve_connection(connection, server, context, accepted, host))
+
+
+async def _serve_connection(
+    connection: socket.socket,
+    server: web.Server,
+    context: ssl.SSLContext | None,
+    accepted: Counter[str],
+    host: str,
+) -> None:
+    loop, closed = asyncio.get_running_loop(), asyncio.Event()
+    try:
+        with suppress(OSError):  # the handshake failed, or the time is over
+            async with asyncio.timeout(_SECONDS):
+                transport, _ = await loop.connect_accepted_socket(
+                    lambda: _Handler(server, closed), connection, ssl=context
+                )
+                try:
+                    await closed.wait()
+                finally:
+                    if not closed.is_set():  # a transport that is closed cannot be aborted
+                        transport.abort()
+    finally:
+        accepted -= Counter({host: 1})
+
+
+def _bind(port: int) -> socket.socket:
+    """Returns a socket that listens on a port of all addresses, by IPv6 and IPv4."""
+    listener = None
+    if socket.has_dualstack_ipv6():
+        with suppress(OSError):  # the kernel has no IPv6 addresses
+            listener = socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    listener = listener or socket.create_server(("", port))
+    listener.setblocking(False)
+    return listener
+
+
+async def may_get(kube: Kube, path: str, token: str) -> bool | None:
+    """Returns whether the token's user may get a non-resource path, or None if the cluster does not know the token.
+
+    Raises ConnectionError if the API server does not answer.
+    """
+    try:
+        known = await _review(kube, _TOKEN_REVIEW, {"token": token})
+        if not known.get("authenticated"):
+            return None
+        user = known["user"]
+        subject = {field: user[source] for field, source in _SUBJECT.items() if source in user}
+        attributes = {"path": path, "verb": "get"}
+        answer = await _review(kube, _ACCESS_REVIEW, {**subject, "nonResourceAttributes": attributes})
+    except REQUEST_ERRORS as error:
+        raise ConnectionError(describe_error(error)) from error
+    return bool(answer.get("allowed"))
+
+
+async def _review(kube: Kube, review: tuple[str, str, str], spec: dict[str, Any]) -> dict[str, Any]:
+    api_version, kind, plural = review
+    body = {"apiVersion": api_version, "kind": kind, "metadata": {}, "spec": spec}
+    answer = await kube.create(ResourceType(f"apis/{api_version}", plural), None, body)
+    status: dict[str, Any] = answer.get("status", {})
+    return status

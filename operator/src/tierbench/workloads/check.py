@@ -11,20 +11,17 @@ from urllib.parse import urlsplit
 
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClassSpec
+from tierbench.workloads.networking import egress_to_collector, egress_to_pods, host_and_port, service
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     PING_SYSCTL,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
-    egress_to_collector,
-    egress_to_pods,
-    host_and_port,
     measured_resources,
     pin_to_node,
     pod_basics,
     pod_security,
-    service,
 )
 from tierbench.workloads.workload import CLIENT, Images, Manifest
 

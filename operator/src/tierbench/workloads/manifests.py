@@ -10,7 +10,7 @@ from tierbench.api.link import Link
 from tierbench.api.node_class import ResultsPath
 from tierbench.api.quantity import Resources
 from tierbench.api.trial_plan import AgentAccess, PlanFields, PlannedTrial
-from tierbench.workloads.links import planned_link, with_link
+from tierbench.workloads.networking import access_services, host_and_port, network_of, node_port, pod_host, service
 from tierbench.workloads.plan import Case
 from tierbench.workloads.pods import (
     AGENT_KEY,
@@ -21,25 +21,21 @@ from tierbench.workloads.pods import (
     CREDENTIALS,
     CREDENTIALS_MOUNT,
     NO_SIDECARS,
+    NOT_READY,
     POD_IP,
     POD_IP_VARIABLE,
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     Directory,
-    access_services,
-    host_and_port,
     measured_resources,
-    network_of,
-    node_port,
     pin_to_node,
+    planned_link,
     pod_basics,
-    pod_host,
     pod_security,
     secret_volume,
-    service,
     sidecar_resources,
+    with_link,
 )
-from tierbench.workloads.stand_in import stand_in_arguments, stand_in_place
 from tierbench.workloads.workload import (
     CLIENT,
     LABEL_ATTEMPT,
@@ -73,6 +69,11 @@ _SPOOL: Final = "/spool"
 _SPOOL_SIZE: Final = "16Mi"  # of which the operator reads half
 _TIMEOUT_SECONDS: Final = 30
 _CREDENTIALS: Final = "/agent"
+PLAN: Final = "--plan="
+# A stand-in is the pod of a member of an external class: it offers the work, and prints what the member measures.
+STAND_IN: Final = "stand-in"
+CLASS: Final = "--class="
+SIGNATURE: Final = "--signature="
 _TERMINATION_LOG: Final = "/dev/termination-log"
 _REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 
@@ -231,7 +232,7 @@ def client_job(
     delivery, external = _delivery(owner, images, instance, targets), instance.node_class.external
     arguments = [*client_arguments(plan), *delivery.arguments]
     if external:
-        arguments = stand_in_arguments(arguments, owner, images, instance)
+        arguments = _stand_in_arguments(arguments, owner, images, instance)
         resources = None
     container = {
         "name": CLIENT,
@@ -251,7 +252,7 @@ def client_job(
     network = {} if external else network_of(access)
     pod = {
         **pod_basics(images),
-        **(stand_in_place(instance, targets) if external else pin_to_node(instance.node, instance.node_class)),
+        **(_stand_in_place(instance, targets) if external else pin_to_node(instance.node, instance.node_class)),
         **network,
         "restartPolicy": "Never",
         "securityContext": {
@@ -349,7 +350,7 @@ def credential_file(target: Target, key: str) -> str:
 
 def client_arguments(plan: PlanFields) -> list[str]:
     """Returns the arguments of a client in a container."""
-    return ["measure", f"--plan={plan_document(plan)}", "--output=json", f"--termination-log={_TERMINATION_LOG}"]
+    return ["measure", f"{PLAN}{plan_document(plan)}", "--output=json", f"--termination-log={_TERMINATION_LOG}"]
 
 
 def plan_document(plan: PlanFields) -> str:
@@ -365,3 +366,26 @@ def _under(folder: str, source: dict[str, Any]) -> dict[str, Any]:
     secret = source["secret"]
     items = [{**item, "path": f"{folder}/{item['path']}"} for item in secret["items"]]
     return {"secret": {**secret, "items": items}}
+
+
+def _stand_in_arguments(arguments: Sequence[str], owner: Owner, images: Images, instance: ClientInstance) -> list[str]:
+    """Returns the arguments of a client, for the program that offers its plan to a member."""
+    return [
+        STAND_IN,
+        *arguments[1:],
+        f"{CLASS}{instance.part.node_class}",
+        f"--work={images.collector}/v1/work/{owner.namespace}/$(POD_NAME)",
+        f"--absent-seconds={instance.absent_seconds}",
+        f"--silent-seconds={instance.silent_seconds}",
+    ]
+
+
+def _stand_in_place(instance: ClientInstance, targets: Sequence[Target]) -> dict[str, Any]:
+    """Returns the affinity and tolerations of a stand-in. If possible, it does not run where servers are measured."""
+    nodes = sorted({target.server.instance.node for target in targets})
+    fields = [{"key": "metadata.name", "operator": "NotIn", "values": [node]} for node in nodes]
+    elsewhere = {"weight": 100, "preference": {"matchFields": fields}}
+    return {
+        "affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [elsewhere]}},
+        "tolerations": [*(toleration.to_json() for toleration in instance.node_class.tolerations), *NOT_READY],
+    }

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from math import inf
 from random import Random
 from typing import Final
 
 from tierbench.api.benchmark import BenchmarkSpec, ClientPlacement
 from tierbench.api.contract import MAXIMUM_TRIALS
+from tierbench.api.link import LINK, Link
 from tierbench.api.model import IMAGE, OWN_IMAGE
 from tierbench.api.run_policy import Order, OrderType, trials_of_passes
 from tierbench.api.trial_plan import MAXIMUM_TARGETS
@@ -132,6 +134,24 @@ def _further(factor: Factor, given: Mapping[str, str]) -> list[dict[str, str]]:
     if factor.unless is not None and factor.unless in given.items():
         return [{}]
     return [{factor.name: level} for level in factor.levels]
+
+
+def link_factors(spec: BenchmarkSpec) -> tuple[Factor, ...]:
+    """Returns the link as a factor. Without links there is none."""
+    return (Factor(LINK, tuple(link.name for link in spec.links)),) if spec.links else ()
+
+
+def link_of(spec: BenchmarkSpec, case: Case) -> Link | None:
+    """Returns the link of a case. Returns None if it is the network as it is."""
+    named = (link for link in spec.links if link.name == case.levels.get(LINK))
+    return next((link for link in named if not link.is_direct), None)
+
+
+def link_rate(spec: BenchmarkSpec, case: Case) -> float:
+    """Returns the bits per second of the slower direction of a case's link; infinity if it has no rate."""
+    link = link_of(spec, case)
+    rates = () if link is None else (path.kilobits_per_second for path in link.paths)
+    return min((1000 * rate for rate in rates if rate is not None), default=inf)
 
 
 ServerGroup = tuple[ServerPlacement, ...]

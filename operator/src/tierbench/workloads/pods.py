@@ -1,26 +1,22 @@
-"""What all pods of a benchmark share: their node, least privileges, resources, credentials and network."""
+"""What all pods of a benchmark share: their node, least privileges, resources and credentials.
 
+The link of a client is here, too: a container that carries the packets of its pod.
+"""
+
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, Final, Protocol
-from urllib.parse import urlsplit
+from zlib import crc32
 
-from tierbench.api.benchmark import Access
+from tierbench.api.link import LINK, Link, LinkPath
 from tierbench.api.node_class import NodeClassSpec, NodeSelector
-from tierbench.api.policy import Policy
 from tierbench.api.quantity import Resources, parse_quantity, parse_size
-from tierbench.workloads.plan import STANDALONE
+from tierbench.api.trial_plan import PlannedLink
 from tierbench.workloads.workload import (
-    LABEL_ROLE,
-    LABEL_RUN,
-    ROLE_CLIENT,
-    ROLE_SERVER,
     Images,
     Manifest,
     NodeSize,
-    Owner,
-    RunningServer,
     ServerInstance,
 )
 
@@ -63,13 +59,15 @@ CLIENT_NAME: Final = "client.tierbench.internal"
 PING_SYSCTL: Final = {"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}
 """Lets every group open ICMP sockets without a capability, because the platform can choose the pod's group. It only
 applies to the network of the pod, and is a safe sysctl in Kubernetes."""
-
-# Behind its Service, the DNS of some clusters listens on 5353. A NetworkPolicy sees the port of the pod.
-_DNS_PORTS: Final = (53, 5353)
-_NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
-# No ipBlock matches the addresses of nodes with every CNI plugin.
-_EVERYWHERE: Final[dict[str, Any]] = {}
-_EVERY_ADDRESS: Final = ("0.0.0.0/0", "::/0")
+NOT_READY: Final = tuple(
+    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
+    for state in ("not-ready", "unreachable")
+)
+_READY: Final = "/link/ready"
+_TRACE: Final = "/trace"
+_REQUESTS: Final = {"cpu": "100m", "memory": "32Mi"}
+_CAPABILITIES: Final = ("NET_ADMIN", "NET_RAW", "SYS_NICE")
+_INTERFACE: Final = "eth0"  # as every network plugin calls it
 
 
 class Directory(Protocol):
@@ -121,12 +119,6 @@ class ConfigMapDirectory:
     def volume(self) -> dict[str, Any]:
         """The volume for the pod."""
         return {"name": self.name, "configMap": {"name": self.config_map, "optional": True, "defaultMode": 0o440}}
-
-
-NOT_READY: Final = tuple(
-    {"key": f"node.kubernetes.io/{state}", "operator": "Exists", "effect": "NoExecute"}
-    for state in ("not-ready", "unreachable")
-)
 
 
 def pin_to_node(node: str, node_class: NodeClassSpec) -> dict[str, Any]:
@@ -237,167 +229,75 @@ def _items(keys: Sequence[str]) -> list[dict[str, str]]:
     return [{"key": key, "path": key} for key in keys]
 
 
-def service(
-    metadata: Manifest,
-    labels: Mapping[str, str],
-    ports: Mapping[str, int],
-    service_type: str,
-    protocols: Sequence[str] = ("TCP",),
-) -> Manifest:
-    """Returns a Service for the server pod with these labels. A port has the same number in each protocol, also on the
-    node.
+def planned_link(link: Link | None) -> PlannedLink | None:
+    """Returns what a client needs to measure its link."""
+    if link is None:
+        return None
+    up, down = (path.kilobits_per_second or 0 for path in link.paths)
+    return PlannedLink(name=link.name, up_kilobits_per_second=up, down_kilobits_per_second=down)
 
-    The Service also publishes a pod that is not ready. A server may miss a readiness probe while its disk stalls, and
-    the stall must be measured.
+
+def with_link(pod: Manifest, link: Link | None, images: Images, resources: Resources | None, seed: str) -> Manifest:
+    """Returns the spec of a client's pod, with the link between its programs and the network.
+
+    The container starts before the others and ends after them. It alone has capabilities. `resources` are those of the
+    client, and `seed` decides which packets are lost.
+
+    Raises:
+        ValueError: the pod has the network of its node, which the link would take from all others. The API server
+            refuses such a benchmark.
     """
-    owner_labels = {key: value for key, value in metadata["labels"].items() if key.startswith("tierbench.io/")}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": metadata,
-        "spec": {
-            "type": service_type,
-            "publishNotReadyAddresses": True,
-            "selector": {**owner_labels, **labels},
-            "ports": [
-                {"name": _port_name(name, protocol), "port": port, "targetPort": port, "protocol": protocol}
-                for name, port in ports.items()
-                for protocol in protocols
-            ],
+    if link is None:
+        return pod
+    if pod.get("hostNetwork"):
+        raise ValueError(f"the link {link.name} cannot be in the network of a node")
+    volumes: list[Manifest] = [{"name": LINK, "emptyDir": {"medium": "Memory", "sizeLimit": "1Mi"}}]
+    mounts: list[Manifest] = [{"name": LINK, "mountPath": _READY.rpartition("/")[0]}]
+    if link.trace is not None:
+        config_map = {"name": link.trace.config_map_ref.name, "optional": True, "defaultMode": 0o440}
+        volumes.append({"name": "trace", "configMap": config_map})
+        mounts.append({"name": "trace", "mountPath": _TRACE, "readOnly": True})
+    container: Manifest = {
+        "name": LINK,
+        **images.pulled(images.client),
+        "restartPolicy": "Always",
+        "args": _link_arguments(link, crc32(seed.encode())),
+        "startupProbe": {
+            "exec": {"command": ["/tierbench-client", "prepared", _READY]},
+            "periodSeconds": SERVER_READY_PERIOD_SECONDS,
+            "timeoutSeconds": 10,
+            "failureThreshold": 60,
         },
-    }
-
-
-def _port_name(name: str, protocol: str) -> str:
-    return name if protocol == "TCP" else f"{name}-{protocol.lower()}"
-
-
-def access_services(
-    metadata: Manifest,
-    labels: Mapping[str, str],
-    access: Access,
-    ports: Mapping[str, int],
-    protocols: Sequence[str] = ("TCP",),
-) -> tuple[Manifest, ...]:
-    """Returns the Service that `access` needs, if it needs one."""
-    if access not in (Access.CLUSTER_IP, Access.NODE_PORT):
-        return ()
-    return (service(metadata, labels, ports, access.value, protocols),)
-
-
-def network_of(access: Access) -> Manifest:
-    """Returns the field of a pod's spec for the network that `access` needs. With HostNetwork, no pod needs a CNI."""
-    return {"hostNetwork": True} if access is Access.HOST_NETWORK else {}
-
-
-def pod_host(access: Access, server: RunningServer) -> str:
-    """Returns the IP address of a server's pod. With HostNetwork, that is the one of its node."""
-    return server.host_ip if access is Access.HOST_NETWORK else server.pod_ip
-
-
-def address(access: Access, server: RunningServer, port_name: str, port: int) -> str:
-    """Returns host:port of a running server, as its clients reach it."""
-    match access:
-        case Access.POD_IP | Access.HOST_NETWORK:
-            host = pod_host(access, server)
-        case Access.CLUSTER_IP:
-            metadata = server.service["metadata"]
-            host = f"{metadata['name']}.{metadata['namespace']}.svc"
-        case Access.NODE_PORT:
-            host, port = server.host_ip, node_port(server.service, port_name)
-    return host_and_port(host, port)
-
-
-def host_and_port(host: str, port: int) -> str:
-    """Returns host:port, with brackets around an IPv6 address (RFC 3986, section 3.2.2)."""
-    return f"{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def node_port(raw: Mapping[str, Any], name: str) -> int:
-    """Returns the port of a Service on nodes."""
-    return next(int(port["nodePort"]) for port in raw["spec"]["ports"] if port["name"] == name)
-
-
-def network_policy(
-    owner: Owner, instance: ServerInstance, server: Sequence[Manifest], policy: Policy, collector: str = ""
-) -> Manifest:
-    """Returns the NetworkPolicy of a server with these manifests and its clients. The manifests say which ports are
-    open, `policy` says where an external server can be, and `collector` is the URL where clients push their lines."""
-    of_run = {**owner.selector, LABEL_RUN: str(instance.run)}
-    ours = {"key": LABEL_ROLE, "operator": "In", "values": [ROLE_SERVER, ROLE_CLIENT]}
-    node_ports, placement = _node_ports(server), instance.placement
-    # Strimzi decides by which address its brokers are reached.
-    outside = [] if placement.provider == STANDALONE else [_outside(policy if placement.external else Policy())]
-    by_nodes = bool(node_ports) or any(item["kind"] == "Pod" and item["spec"].get("hostNetwork") for item in server)
-    return {
-        "apiVersion": "networking.k8s.io/v1",
-        "kind": "NetworkPolicy",
-        "metadata": owner.metadata(instance.attached, {LABEL_RUN: str(instance.run), LABEL_ROLE: ROLE_SERVER}),
-        "spec": {
-            "podSelector": {"matchLabels": of_run, "matchExpressions": [ours]},
-            "policyTypes": ["Ingress", "Egress"],
-            "ingress": _ingress(of_run, node_ports),
-            "egress": [_EVERYWHERE]
-            if by_nodes
-            else [*egress_to_pods(of_run), *outside, *egress_to_collector(collector)],
+        "resources": sidecar_resources(resources, _REQUESTS),
+        "securityContext": {
+            **RESTRICTED,
+            "runAsUser": 0,
+            "runAsGroup": 0,
+            "runAsNonRoot": False,
+            "capabilities": {"drop": ["ALL"], "add": list(_CAPABILITIES)},
         },
+        "volumeMounts": mounts,
     }
+    return {**pod, "initContainers": [container], "volumes": [*pod["volumes"], *volumes]}
 
 
-def _node_ports(server: Sequence[Manifest]) -> list[dict[str, Any]]:
-    """Returns the ports that are served on the node."""
-    return [
-        {"port": port["targetPort"], "protocol": port["protocol"]}
-        for item in server
-        if item["kind"] == "Service" and item["spec"]["type"] == "NodePort"
-        for port in item["spec"]["ports"]
-    ]
+def _link_arguments(link: Link, seed: int) -> list[str]:
+    """Returns the arguments of the program that carries the packets."""
+    up, down = (
+        json.dumps(_path(path, f"{_TRACE}/{key}" if link.trace else ""))
+        for path, key in zip(link.paths, ("up", "down"), strict=True)
+    )
+    ends = [f"--before={_INTERFACE}", f"--ready={_READY}", "--termination-log=/dev/termination-log"]
+    return ["link", f"--up={up}", f"--down={down}", f"--seed={seed}", *ends]
 
 
-def _ingress(of_run: Mapping[str, str], node_ports: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the rules for incoming traffic.
-
-    Clients may send anything, including echo requests, which no port describes. Traffic through a port of the node can
-    have any address, because the node may replace it by its own.
-    """
-    clients = {"from": [{"podSelector": {"matchLabels": {**of_run, LABEL_ROLE: ROLE_CLIENT}}}]}
-    return [clients, {"ports": list(node_ports)}] if node_ports else [clients]
-
-
-def egress_to_pods(of_run: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Returns the rules for outgoing traffic to pods with these labels, and to DNS."""
-    pods = {"to": [{"podSelector": {"matchLabels": of_run}}]}
-    dns = {"ports": [{"port": port, "protocol": protocol} for port in _DNS_PORTS for protocol in ("UDP", "TCP")]}
-    return [pods, dns]
-
-
-def egress_to_collector(url: str) -> list[dict[str, Any]]:
-    """Returns the rule for outgoing traffic to the operator's collector: to the namespace of its Service, or to its
-    port anywhere."""
-    if not url:
-        return []
-    address = urlsplit(url)
-    labels, ports = (address.hostname or "").split("."), [{"port": address.port, "protocol": "TCP"}]
-    if labels[2:3] != ["svc"]:
-        return [{"ports": ports}]
-    return [{"to": [{"namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: labels[1]}}}], "ports": ports}]
-
-
-def _outside(policy: Policy) -> dict[str, Any]:
-    """Returns the rule for outgoing traffic to an external server.
-
-    It names networks, and not the server: a name can resolve to any address later, and Kafka redirects its clients.
-    """
-    named = policy.allowed_names or not policy.allowed_networks
-    networks = map(ip_network, _EVERY_ADDRESS if named else policy.allowed_networks)
-    refused = tuple(map(ip_network, policy.refused_networks))
-    blocks = [
-        {"ipBlock": {"cidr": str(network), "except": [str(one) for one in refused if _contains(network, one)]}}
-        for network in networks
-        if not any(_contains(one, network) for one in refused)
-    ]
-    return {"to": [*blocks, *([{"namespaceSelector": {}}] if named else [])]}
-
-
-def _contains(network: IPv4Network | IPv6Network, other: IPv4Network | IPv6Network) -> bool:
-    return network.version == other.version and network.supernet_of(other)  # type: ignore[arg-type]
+def _path(path: LinkPath, trace: str) -> dict[str, Any]:
+    values = {
+        "bitsPerSecond": (path.kilobits_per_second or 0) * 1000,
+        "trace": trace,
+        "delayNanoseconds": path.delay_microseconds * 1000,
+        "jitterNanoseconds": path.jitter_microseconds * 1000,
+        "loss": path.loss_parts_per_million / 1e6,
+        "queueNanoseconds": path.queue_milliseconds * 1_000_000,
+    }
+    return {name: value for name, value in values.items() if value}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tierbench.domain import reasons
-from tierbench.domain.provided import ProviderObject
+from tierbench.domain.decision import ProviderObject
 from tierbench.domain.views import pod_view
 from tierbench.kinds.broker.strimzi import ROLE
 from tierbench.kinds.broker.strimzi_lifecycle import strimzi_object

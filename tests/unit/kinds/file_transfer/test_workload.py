@@ -11,8 +11,7 @@ from tests.unit.domain.objects import IMAGES, OWNER, benchmark
 from tierbench.api.benchmark import Tls
 from tierbench.api.node_class import NodeClass
 from tierbench.api.policy import Policy
-from tierbench.kinds.file_transfer.nginx import configuration
-from tierbench.kinds.file_transfer.storage import Files
+from tierbench.kinds.file_transfer.server import Files, configuration
 from tierbench.kinds.file_transfer.workload import FileTransfer
 from tierbench.workloads.plan import Case, ScheduledTrial, ServerPlacement, plan
 from tierbench.workloads.workload import ClientInstance, ClientPart, Manifest, RunningServer, ServerInstance, Target

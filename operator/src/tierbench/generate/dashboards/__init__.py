@@ -7,7 +7,7 @@ from importlib import import_module
 
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-from tierbench.generate.dashboards import operator, overview
+from tierbench.generate.dashboards.overview import operator, overview
 from tierbench.generate.dashboards.panels import name_of
 from tierbench.kinds.registry import kinds
 
@@ -15,6 +15,6 @@ from tierbench.kinds.registry import kinds
 def dashboards() -> dict[str, str]:
     """Returns the JSON of all dashboards by name."""
     encoder = JSONEncoder(indent=1, sort_keys=True, ensure_ascii=False)
-    modules = [overview, *(import_module(kind.dashboard) for kind in kinds() if kind.dashboard), operator]
-    boards = [module.dashboard() for module in modules]
+    of_kinds = [import_module(kind.dashboard).dashboard() for kind in kinds() if kind.dashboard]
+    boards = [overview(), *of_kinds, operator()]
     return {name_of(board): encoder.encode(board) + "\n" for board in boards}

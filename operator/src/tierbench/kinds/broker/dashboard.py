@@ -4,8 +4,16 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.kind import KindPanels, parts
-from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, result_variables, stacked_bars
+from tierbench.generate.dashboards.panels import (
+    KindPanels,
+    Panels,
+    Topic,
+    bars,
+    board,
+    parts,
+    result_variables,
+    stacked_bars,
+)
 from tierbench.generate.dashboards.queries import Results, columns, part
 from tierbench.kinds.broker.metrics import ACKNOWLEDGE, MEANS, PREFIX, ROUND_TRIP
 

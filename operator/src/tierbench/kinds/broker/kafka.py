@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tierbench.api.quantity import format_size, parse_size
-from tierbench.kinds.broker.groups import most_publishers
+from tierbench.kinds.broker.client_spec import most_publishers
 from tierbench.kinds.broker.server import (
     ACCOUNT_FOLDER,
     CONFIGURATION,

@@ -13,13 +13,13 @@ from tierbench.api.policy import Policy
 from tierbench.api.result import ServiceFacts
 from tierbench.kinds.broker import kafka, nginx, server_spec
 from tierbench.kinds.broker import server as mosquitto
-from tierbench.kinds.broker.http_spec import PROTOCOL
 from tierbench.kinds.broker.server import broker_manifests
-from tierbench.kinds.broker.server_spec import Broker, Kafka
+from tierbench.kinds.broker.server_spec import PROTOCOL, Broker, Kafka
 from tierbench.kinds.broker.spec import BrokerSpec
 from tierbench.kinds.broker.tls import is_secure, requires_certificate
 from tierbench.workloads.manifests import CLIENT_KEYS, agent_manifests
-from tierbench.workloads.pods import CA, CLIENT_CERTIFICATE, SERVER_NAME, TLS_CERTIFICATE, address, secret_items
+from tierbench.workloads.networking import address
+from tierbench.workloads.pods import CA, CLIENT_CERTIFICATE, SERVER_NAME, TLS_CERTIFICATE, secret_items
 from tierbench.workloads.workload import (
     Credentials,
     Images,

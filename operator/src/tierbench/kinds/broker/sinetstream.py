@@ -6,7 +6,7 @@ from typing import Any, Final
 import yaml
 
 from tierbench.api.result import BenchmarkResult
-from tierbench.kinds.broker.http_spec import PROTOCOL
+from tierbench.kinds.broker.server_spec import PROTOCOL
 from tierbench.results.quantities import levels_and_parameters
 from tierbench.results.units import join_words
 

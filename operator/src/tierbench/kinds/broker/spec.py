@@ -18,16 +18,24 @@ from tierbench.api.benchmark import (
     Tls,
 )
 from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS, TRACE_CONFIG_MAPS
-from tierbench.api.matrix import SERVER_NODES, matrix_rule, preflight_rule, refine_rule
 from tierbench.api.model import Kind, Model, Rule, factor, levels, rules, text
 from tierbench.api.quantity import is_smaller
-from tierbench.api.run_policy import Timeouts
+from tierbench.api.run_policy import SERVER_NODES, Timeouts, matrix_rule, preflight_rule, refine_rule
 from tierbench.api.trial_plan import Encryption, PacingType
-from tierbench.kinds.broker.client_spec import PAYLOAD_CASES, PAYLOAD_RULES, BrokerClients, Payload
-from tierbench.kinds.broker.groups import GROUP_CASES, Groups, group_rules, groups_field
-from tierbench.kinds.broker.http_spec import HTTP_PLACES, HTTP_RULES
-from tierbench.kinds.broker.mqtt import MQTT_CASES, MQTT_RULES, MqttFactors
-from tierbench.kinds.broker.server_spec import BROKER_RULES, Broker, KafkaFactors
+from tierbench.kinds.broker.client_spec import (
+    GROUP_CASES,
+    MQTT_CASES,
+    MQTT_RULES,
+    PAYLOAD_CASES,
+    PAYLOAD_RULES,
+    BrokerClients,
+    Groups,
+    MqttFactors,
+    Payload,
+    group_rules,
+    groups_field,
+)
+from tierbench.kinds.broker.server_spec import BROKER_RULES, HTTP_PLACES, HTTP_RULES, Broker, KafkaFactors
 from tierbench.kinds.broker.tls import TLS_CASES, TLS_RULES, TlsClients
 
 

@@ -13,11 +13,13 @@ from tierbench.domain.decision import (
     ClusterState,
     Decision,
     DeleteProviderObject,
+    ProviderApi,
+    ProviderObject,
+    ProviderState,
     RemoveFinalizers,
     is_unreachable,
 )
 from tierbench.domain.outages import undisturbed_since
-from tierbench.domain.provided import ProviderApi, ProviderObject, ProviderState
 from tierbench.domain.run import Run
 from tierbench.domain.servers import STANDALONE_PROVIDER, Provider
 from tierbench.domain.status import ConditionUpdate, build_status

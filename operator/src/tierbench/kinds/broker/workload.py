@@ -18,16 +18,21 @@ from tierbench.api.trial_plan import (
 )
 from tierbench.api.trial_plan import Role as PlannedRole
 from tierbench.kinds.broker import strimzi
-from tierbench.kinds.broker.client_spec import EngineType, Payload
-from tierbench.kinds.broker.groups import group_factors, group_of, most_deliveries
+from tierbench.kinds.broker.client_spec import (
+    EngineType,
+    Payload,
+    group_factors,
+    group_of,
+    most_deliveries,
+    mqtt_factors,
+    mqtt_settings,
+)
 from tierbench.kinds.broker.kafka import BATCH_SIZE, CODEC, LINGER, PARTITIONS, kafka_factors
-from tierbench.kinds.broker.mqtt import mqtt_factors, mqtt_settings
 from tierbench.kinds.broker.providers import ACCOUNT, BrokerContext, Endpoint, External, Provider, Standalone
 from tierbench.kinds.broker.server_spec import Broker, KafkaProvider, Protocol
 from tierbench.kinds.broker.spec import BrokerSpec, Load, Pacing
 from tierbench.kinds.broker.tls import HANDSHAKE, TLS, Handshake, is_secure, tls_factors
 from tierbench.kinds.registry import probe
-from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     client_job,
     credential_file,
@@ -42,6 +47,8 @@ from tierbench.workloads.plan import (
     Factor,
     ServerPlacement,
     image_levels,
+    link_factors,
+    link_of,
     server_placements,
 )
 from tierbench.workloads.pods import CA, ConfigMapDirectory

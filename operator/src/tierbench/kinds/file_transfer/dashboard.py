@@ -4,8 +4,16 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.kind import KindPanels
-from tierbench.generate.dashboards.panels import Panels, Topic, board, over_time, query, result_variables, share_bars
+from tierbench.generate.dashboards.panels import (
+    KindPanels,
+    Panels,
+    Topic,
+    board,
+    over_time,
+    query,
+    result_variables,
+    share_bars,
+)
 from tierbench.generate.dashboards.queries import Results, or_zero
 from tierbench.kinds.file_transfer.metrics import DURATION, IO_BOUND_MEAN, MEANS, PREFIX
 

@@ -1,4 +1,4 @@
-"""The measurements of a FileTransferBenchmark: quantities, and what distorts or explains them.
+"""The measurements of a FileTransferBenchmark: quantities, what distorts or explains them, and cells of the report.
 
 The server reads the file of a download, and writes that of an upload. Its page cache and its disk explain the former
 only: the kernel writes later what the server has received.
@@ -13,6 +13,7 @@ from tierbench.api.measurements import Transfer, TransferDirection
 from tierbench.api.quantity import parse_size
 from tierbench.api.record import RecordStatus, ResultTrial
 from tierbench.api.result import Note, ResultSpec
+from tierbench.results.units import DASH, humanize, show
 from tierbench.stats.distributions import parts_per_million, ratio
 
 MAIN: Final = ("durationNanoseconds",)
@@ -201,3 +202,37 @@ def derived(values: Mapping[str, float], levels: Mapping[str, str]) -> Mapping[s
         return values
     size = parse_size(levels["fileSize"]) * int(levels.get("concurrency", "1"))
     return {RATE: size / seconds, **values}
+
+
+def cells(trial: ResultTrial) -> dict[str, str]:
+    """Returns the cells of a trial by heading."""
+    transfer, sample = trial.transfer, trial.server or ServerSample()
+    lookup = first = stall = None
+    if transfer is not None:
+        lookup, first = transfer.lookup_nanoseconds or None, transfer.first_byte_nanoseconds
+        stall = transfer.longest_stall_nanoseconds
+    return {
+        "Content": DASH if transfer is None else _regime(transfer),
+        "Lookup": show("lookupNanoseconds", lookup),
+        "First byte": show("firstByteNanoseconds", first),
+        "Longest stall": show("longestStallNanoseconds", stall),
+        "Cached before": show("residentBeforePartsPerMillion", sample.resident_before_parts_per_million),
+        "Read from disk": show("deviceReadBytes", sample.device_read_bytes),
+        "I/O wait": show("ioWaitPartsPerMillion", sample.io_wait_parts_per_million),
+    }
+
+
+def _regime(transfer: Transfer) -> str:
+    """Returns what the client did with the content: the cipher if it decrypted it."""
+    if transfer.copied is None:
+        return transfer.cipher or DASH
+    return transfer.cipher or ("copied" if transfer.copied else "dropped in the kernel")
+
+
+def retries(trial: ResultTrial) -> str | None:
+    """Returns the number of retries, and their causes."""
+    if trial.transfer is None:
+        return None
+    count, causes = trial.transfer.retries, trial.transfer.retry_causes.model_dump(by_alias=True)
+    named = [humanize(cause).lower() for cause, times in causes.items() if times]
+    return f"{count} ({', '.join(named)})" if count and named else str(count)

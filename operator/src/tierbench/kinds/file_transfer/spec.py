@@ -19,11 +19,11 @@ from tierbench.api.benchmark import (
     Tls,
 )
 from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS
-from tierbench.api.matrix import matrix_rule, preflight_rule, refine_rule
 from tierbench.api.measurements import TransferDirection
 from tierbench.api.model import ImageNames, Kind, Model, Rule, StorageClassName, factor, levels, rules, text
 from tierbench.api.policy import HOST_PATH_PATTERN, HOST_STORAGE
 from tierbench.api.quantity import MOST_SIZES, Size, distinct
+from tierbench.api.run_policy import matrix_rule, preflight_rule, refine_rule
 from tierbench.api.trial_plan import CacheState
 
 

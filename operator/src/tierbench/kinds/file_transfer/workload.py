@@ -10,22 +10,24 @@ from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import ServiceFacts
 from tierbench.api.trial_plan import CacheState, TransferPlan, TransferTarget
-from tierbench.kinds.file_transfer.nginx import PORT_NAMES, PORTS, configuration, file_name
-from tierbench.kinds.file_transfer.spec import EngineType, FileTransferSpec
-from tierbench.kinds.file_transfer.storage import (
+from tierbench.kinds.file_transfer.server import (
     DATA,
+    PORT_NAMES,
+    PORTS,
     RECEIVED,
     REMOVAL_SECONDS,
     TMP,
     FileVolume,
     claims,
+    configuration,
+    file_name,
     file_volume,
     files_of,
     prepare,
 )
+from tierbench.kinds.file_transfer.spec import EngineType, FileTransferSpec
 from tierbench.kinds.registry import probe
 from tierbench.workloads import nginx
-from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
     agent_container,
@@ -35,13 +37,21 @@ from tierbench.workloads.manifests import (
     server_manifests,
     target_fields,
 )
-from tierbench.workloads.plan import Case, Factor, ServerPlacement, image_levels, server_placements
+from tierbench.workloads.networking import address
+from tierbench.workloads.plan import (
+    Case,
+    Factor,
+    ServerPlacement,
+    image_levels,
+    link_factors,
+    link_of,
+    server_placements,
+)
 from tierbench.workloads.pods import (
     RESTRICTED,
     SERVER_NAME,
     SERVER_READY_PERIOD_SECONDS,
     TLS_CERTIFICATE,
-    address,
     credentials_mounts,
     credentials_volumes,
     measured_resources,

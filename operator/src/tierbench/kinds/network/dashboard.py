@@ -4,8 +4,7 @@ from typing import Final
 
 from grafana_foundation_sdk.models.dashboard import Dashboard
 
-from tierbench.generate.dashboards.kind import KindPanels, parts
-from tierbench.generate.dashboards.panels import Panels, Topic, bars, board, result_variables
+from tierbench.generate.dashboards.panels import KindPanels, Panels, Topic, bars, board, parts, result_variables
 from tierbench.generate.dashboards.queries import Results
 from tierbench.kinds.network.metrics import CLIENT, INCREASE, MEANS, PREFIX, UNTRIMMED
 

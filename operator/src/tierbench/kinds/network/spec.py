@@ -19,9 +19,8 @@ from tierbench.api.benchmark import (
     Servers,
 )
 from tierbench.api.link import LINK_CASES, LINKS_NEED_PODS
-from tierbench.api.matrix import matrix_rule
 from tierbench.api.model import ClassNames, Kind, Model, Rule, factor, is_address, rules, text
-from tierbench.api.run_policy import Ping, Trim
+from tierbench.api.run_policy import Ping, Trim, matrix_rule
 from tierbench.api.trial_plan import Direction, Protocol
 
 MAXIMUM_CLIENTS: Final = 16

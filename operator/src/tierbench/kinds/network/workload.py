@@ -20,7 +20,6 @@ from tierbench.kinds.network.spec import (
     NetworkSpec,
 )
 from tierbench.kinds.registry import Probe
-from tierbench.workloads.links import link_factors, link_of
 from tierbench.workloads.manifests import (
     CLIENT_KEYS,
     agent_container,
@@ -31,7 +30,8 @@ from tierbench.workloads.manifests import (
     server_manifests,
     target_fields,
 )
-from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, server_placements
+from tierbench.workloads.networking import address
+from tierbench.workloads.plan import EXTERNAL, Case, Factor, ServerPlacement, link_factors, link_of, server_placements
 from tierbench.workloads.pods import (
     PING_SYSCTL,
     POD_IP,
@@ -39,7 +39,6 @@ from tierbench.workloads.pods import (
     RESTRICTED,
     SERVER_READY_PERIOD_SECONDS,
     ScratchDirectory,
-    address,
     measured_resources,
     secret_items,
 )

@@ -1,12 +1,15 @@
-"""The storage of a server's files: its volume, and the container that writes the files on the node."""
+"""The server of file transfers: the volume of its files, the container that writes them, and nginx's configuration."""
 
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from tierbench.api.benchmark import Tls
 from tierbench.api.policy import Policy
 from tierbench.api.quantity import parse_size
 from tierbench.kinds.file_transfer.spec import FileTransferSpec, Storage
+from tierbench.workloads import nginx
 from tierbench.workloads.pods import RESTRICTED, SERVER_READY_PERIOD_SECONDS, sidecar_resources
 from tierbench.workloads.workload import Images, Manifest, ServerInstance
 
@@ -20,6 +23,25 @@ TMP: Final = {"name": "tmp", "mountPath": "/tmp"}  # noqa: S108 (the pod's own)
 _PREPARED: Final = "/tmp/prepared"  # noqa: S108 (the pod's own)
 _PREPARATION_PROBES: Final = 7 * 24 * 3600  # the operator ends it before, after timeouts.serverReadySeconds
 REMOVAL_SECONDS: Final = 30
+PORTS: Final = {Tls.NONE: 8080, Tls.TLS12: 8443, Tls.TLS13: 8444}
+PORT_NAMES: Final = {Tls.NONE: "http", Tls.TLS12: "https-tls12", Tls.TLS13: "https-tls13"}
+_SERVE: Final = """\
+  default_type application/octet-stream;
+  sendfile on;
+  tcp_nopush on;
+  etag on;
+  disable_symlinks on from=$document_root;
+  max_ranges 1;
+  keepalive_timeout 0;
+  large_client_header_buffers 2 1k;
+"""
+# Two uploads may come to one name: the one before may have lost its client, and the server has not noticed yet.
+_RECEIVE: Final = """\
+  limit_conn_zone $uri zone=received:1m;
+  limit_conn_log_level warn;
+  client_body_timeout {timeout}ms;
+  client_body_buffer_size 128k;
+"""
 
 
 @dataclass(frozen=True)
@@ -168,3 +190,41 @@ def _root(user: int | None) -> tuple[dict[str, Any], list[str]]:
     capabilities = {"drop": ["ALL"], "add": ["CHOWN"]}
     security = {**RESTRICTED, "runAsUser": 0, "runAsGroup": 0, "runAsNonRoot": False, "capabilities": capabilities}
     return security, [] if user is None else ["--owner", f"{user}:{user}"]
+
+
+def configuration(tls: Sequence[Tls], files: Files, *, read_timeout_milliseconds: int = 1000, ipv6: bool = True) -> str:
+    """Returns the complete nginx.conf. Port 8080 is always served, for readiness.
+
+    Files are served by their exact names, and never through links, because anybody may write to the node's disk.
+    Clients of tierbench send short headers, ask for one range and do not keep connections, and others get no more.
+    Uploads have exact names, too, and a size, so everybody who reaches the server can fill only what `prepare` has
+    found to be free. One that arrives whole replaces the file of its name.
+    """
+    receive = _RECEIVE.format(timeout=2 * read_timeout_milliseconds) if files.names else ""
+    levels = (level for level in PORTS if level is Tls.NONE or level in tls)
+    return nginx.configuration(_SERVE + receive, [_listener(level, files, ipv6) for level in levels])
+
+
+def file_name(size: int) -> str:
+    """Returns the name of the file of a size, as `prepare` creates it."""
+    return f"{size}.bin"
+
+
+def _listener(tls: Tls, files: Files, ipv6: bool) -> str:
+    names = [name for size in files.sizes for name in (file_name(size), f"{file_name(size)}.sha256")]
+    lines = [
+        f"root {DATA};",
+        *(f"location = /{name} {{}}" for name in names),
+        *(_receiver(name, files.most_received) for name in range(files.names)),
+        "location = /ready { return 204; }",
+        "location / { return 404; }",
+    ]
+    return nginx.listener(PORTS[tls], lines, tls="" if tls is Tls.NONE else tls.value, ipv6=ipv6)
+
+
+def _receiver(name: int, most: int) -> str:
+    """Returns the location of an upload. nginx receives it in a file of the same file system, and renames that."""
+    return (
+        f"location = /{RECEIVED}/{name} {{ root {RECEIVED_ROOT}; dav_methods PUT DELETE; client_max_body_size {most}; "
+        f"client_body_temp_path {RECEIVED_ROOT}/{RECEIVED}/partial; limit_conn received 2; }}"
+    )

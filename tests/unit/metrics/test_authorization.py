@@ -4,8 +4,8 @@ import pytest
 
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
-from tierbench.kube.authorization import may_get
 from tierbench.kube.client import ApiError
+from tierbench.metrics.server import may_get
 
 
 @pytest.mark.parametrize("status", [403, 503])
