@@ -21,14 +21,14 @@ PARTS = ("a", "b")
 
 def part(name: str) -> PodView:
     """A running pod of a client."""
-    numbers = dict.fromkeys(("run", "slot", "case", "pass_number", "attempt", "part"), 1)
-    texts = dict.fromkeys(("role", "node", "pod_ip", "host_ip", "image_id"), "")
+    numbers: dict[str, Any] = dict.fromkeys(("run", "slot", "case", "pass_number", "attempt", "part"), 1)
+    texts: dict[str, Any] = dict.fromkeys(("role", "node", "pod_ip", "host_ip", "image_id"), "")
     known: dict[str, Any] = {"name": name, "uid": name, "created": NOW, "problem": None, "terminated": None}
     return PodView(**numbers, **texts, **known, started=True, ready=True, deleting=False, parts=len(PARTS))
 
 
 class Logs:
-    """Stands for the API server: logs that never end. It counts how often the operator would reconcile."""
+    """An API server whose logs never end. It counts how often the operator would reconcile."""
 
     def __init__(self) -> None:
         self.pieces: dict[str, asyncio.Queue[str]] = defaultdict(asyncio.Queue)
