@@ -39,7 +39,7 @@ def commands(page: Path, program: str) -> Iterator[list[str]]:
         if line.startswith(f"{program} "):
             words = shlex.shlex(line.removeprefix(program), posix=True, punctuation_chars="|>")
             words.whitespace_split = True
-            yield list(iter(words.get_token, words.eof))
+            yield list(words)
 
 
 def until_operator(words: list[str]) -> list[str]:
