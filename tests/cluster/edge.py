@@ -26,9 +26,9 @@ def no_logs(node: NodeMachine) -> Iterator[None]:
 
 @contextmanager
 def nat(node: NodeMachine) -> Iterator[None]:
-    """The node can dial out, and nothing can dial in."""
-    new = ("--in-interface", "eth0", "--match", "conntrack", "--ctstate", "NEW", "--jump", "DROP")
-    with _rules(node, ("INPUT", *new), ("FORWARD", *new)):
+    """The node can dial out, and nothing can dial in. Connections into it that exist, as for logs, break as well."""
+    dialed = ("--in-interface", "eth0", "--match", "conntrack", "--ctdir", "ORIGINAL", "--jump", "DROP")
+    with _rules(node, ("INPUT", *dialed), ("FORWARD", *dialed)):
         yield
 
 
