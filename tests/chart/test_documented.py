@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.unit.test_documents import DOCUMENTS, ROOT
 
 COMMAND = re.compile(r"helm ((?:install|upgrade) tierbench charts/tierbench .*)")
 OF_A_CLUSTER = {"--create-namespace", "--reset-then-reuse-values"}
+VALUES = re.compile(r"`([a-z]+\.yaml)`:\n\n```yaml\n(.*?)```", re.DOTALL)
 WATCHED = ["--set", "watchNamespaces={team-a}"]  # an upgrade leaves it as it is
 
 
@@ -29,7 +31,10 @@ def test_documents_have_commands() -> None:
 
 
 @pytest.mark.parametrize(("page", "command"), commands())
-def test_chart_takes_a_documented_command(helm: Helm, page: str, command: str) -> None:
+def test_chart_takes_a_documented_command(helm: Helm, page: str, command: str, tmp_path: Path) -> None:
+    for name, values in VALUES.findall((ROOT / page).read_text()):
+        (tmp_path / name).write_text(values)
+        command = command.replace(f"--values {name}", f"--values {tmp_path / name}")
     verb, name, _, *given = [option for option in shlex.split(command) if option not in OF_A_CLUSTER]
     watched = WATCHED if verb == "upgrade" and "watchNamespaces" not in command else []
     rendered = helm.run("template", name, CHART, f"--kube-version={helm.kubernetes}", *given, *watched)
