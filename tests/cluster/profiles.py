@@ -18,10 +18,12 @@ _NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _QUANTITY = re.compile(r"([0-9]+)(Ki|Mi|Gi)?")
 _RATE = re.compile(r"([1-9][0-9]*)(kbit|mbit|gbit)")
 _DELAY = re.compile(r"([0-9]+(?:\.[0-9]+)?)(us|ms|s)")
+_CLOCK = re.compile(r"([+-][0-9]{1,5})(s|m|h)")
 _LOSS = re.compile(r"[0-9]{1,2}(\.[0-9]+)?%")
 _FACTORS = {None: 1, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 _BITS = {"kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
+_AHEAD = {"s": 1, "m": 60, "h": 3600}
 _ALGORITHM = re.compile(r"[a-z][a-z0-9_]{0,15}")
 _UNLIMITED = 10e9  # bits per second, more than any link here
 
@@ -99,7 +101,8 @@ def _in_seconds(text: str | None) -> float:
 class Node:
     """One node. None means no limit, or this machine's architecture.
 
-    `memory` and `disk_size` are in bytes, `cpus` in processors, and `disk_read` in bytes per second.
+    `memory` and `disk_size` are in bytes, `cpus` in processors, and `disk_read` in bytes per second. `clock` is by how
+    many seconds the clock is ahead when the machine has booted.
     """
 
     name: str
@@ -113,6 +116,7 @@ class Node:
     link: Link | None = None
     stall: Stall | None = None
     congestion_control: str = "cubic"
+    clock: int = 0
 
     @property
     def architecture(self) -> Architecture:
@@ -186,6 +190,7 @@ def _node(table: Mapping[str, object], where: str) -> Node:
         link=_link(table.get("link"), f"{where}: link"),
         stall=_stall(table.get("stall"), f"{where}: stall"),
         congestion_control=_algorithm(table.get("congestion_control", "cubic"), f"{where}: congestion_control"),
+        clock=_clock(table.get("clock", "+0s"), f"{where}: clock"),
     )
     _check_machine(node, where)
     return node
@@ -196,6 +201,8 @@ def _check_machine(node: Node, where: str) -> None:
     if node.machine != "vm":
         if node.architecture != host():
             raise ClusterError(f'{where}: arch = "{node.arch}" is not this machine\'s: write machine = "vm" as well')
+        if node.clock:
+            raise ClusterError(f'{where}: clock: only a vm has a clock of its own: write machine = "vm" as well')
         return
     if node.memory is None:
         raise ClusterError(f'{where}: a vm has memory of its own: write how much, such as memory = "2Gi"')
@@ -217,6 +224,14 @@ def _algorithm(value: object, where: str) -> str:
     if not isinstance(value, str) or not _ALGORITHM.fullmatch(value):
         raise ClusterError(f'{where} = {value!r}: write the name of an algorithm, such as "cubic" or "bbr"')
     return value
+
+
+def _clock(value: object, where: str) -> int:
+    """Returns the seconds by which a clock is ahead."""
+    match = _CLOCK.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ClusterError(f'{where} = {value!r}: write how far it is ahead or behind in s, m or h, such as "-1h"')
+    return int(match[1]) * _AHEAD[match[2]]
 
 
 def _quantity_or_none(value: object, where: str) -> int | None:

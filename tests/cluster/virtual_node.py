@@ -93,6 +93,8 @@ class VirtualNode(Hardware):
         spawn(self._ssh.hold(), self._variable("ssh"), self.log("ssh"), self.cgroups.enter_daemons)
         wait(self._control.exists, f"ssh of {self.name} (see {self.log('ssh')})", 60)
         self.run("sh", "-e", stdin=_SETUP)
+        if self.profile.clock:
+            self.run("date", f"--set={self.profile.clock:+d} seconds")
         if self.profile.link and self.profile.link.emulated:
             # packets are lost or delayed one by one, not in the groups that the kernel forms
             self.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")

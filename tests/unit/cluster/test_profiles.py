@@ -52,6 +52,12 @@ def test_machine_may_be_virtual_and_of_another_architecture() -> None:
     assert node.architecture.platform == "linux/arm64"
 
 
+def test_clock_of_a_virtual_machine_may_be_off() -> None:
+    text = '[[node]]\nname = "a"\nmachine = "vm"\nmemory = "2Gi"\nclock = "{}"'
+    found = [profiles.parse(text.format(clock), "f")[0].clock for clock in ("-1h", "+2m", "-30s", "+0s")]
+    assert found == [-3600, 120, -30, 0]
+
+
 def test_link_may_have_delay_and_loss() -> None:
     text = '[[node]]\nname = "a"\nlink = { rate = "100mbit", delay = "20ms", jitter = "2ms", loss = "0.1%" }'
     assert profiles.parse(text, "f")[0].link == Link("100mbit", "20ms", "2ms", "0.1%")
@@ -123,6 +129,8 @@ def test_omitted_key_means_no_limit() -> None:
             '[[node]]\nname = "a"\nmachine = "vm"\nmemory = "1Gi"\nlink = { trace = "a" }',
             "link.trace: netem knows no traces",
         ),
+        ('[[node]]\nname = "a"\nclock = "-1h"', "clock: only a vm has a clock of its own"),
+        ('[[node]]\nname = "a"\nclock = "1h"', "clock = '1h': write how far it is ahead or behind in s, m or h"),
         ('[[node]]\nname = "a"\nmachine = "docker"', "machine = 'docker': known are namespaces, vm"),
         ('[[node]]\nname = "a"\nmachine = "vm"\narch = "mips"', "arch = 'mips': known are amd64, arm64"),
         ('[[node]]\nname = "a"\nmachine = "vm"', 'a vm has memory of its own: write how much, such as memory = "2Gi"'),
