@@ -71,6 +71,13 @@ def test_a_log_keeps_more_than_may_be_in_flight() -> None:
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 1000 * MEBIBYTE)
 
 
+def test_no_message_is_refused_or_removed_because_a_clock_is_off() -> None:
+    """Kafka 4 refuses messages more than an hour ahead of its clock, and removes those that are a week old."""
+    given = properties(server(workload(brokers=[KAFKA]))[0])
+    assert given["log.message.timestamp.after.max.ms"] == str(2**63 - 1)
+    assert given["log.retention.ms"] == "-1"
+
+
 def test_logs_have_room_for_own_messages_as_large_as_a_config_map() -> None:
     payload = {"messages": [{"name": "sensor", "configMapRef": {"name": "sensor-messages"}}]}
     spec = broker_benchmark(brokers=[KAFKA], payload=payload, maxInFlight=1000).spec

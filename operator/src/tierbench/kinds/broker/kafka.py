@@ -97,6 +97,7 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
     """Returns the settings that tierbench chooses: heap and storage, and others by the names of server.properties.
 
     A log keeps twice the messages in flight, because messages are read at once, and the node's disk must not fill up.
+    Messages have the times of the clients, whose clocks may be off. So none is refused or removed because of its time.
     The kernel chooses socket buffers, or a long path would be slow for one broker only. A killed broker is not admitted
     again until its session ends: the default of 9 s is most of the clients' timeout.
     """
@@ -106,6 +107,8 @@ def kafka_settings(kafka: Kafka, spec: BrokerSpec, size: NodeSize) -> dict[str, 
         "log.segment.bytes": str(_segment(spec, size)),
         "log.retention.bytes": str(_retention(spec, size)),
         "log.retention.check.interval.ms": "1000",
+        "log.retention.ms": "-1",
+        "log.message.timestamp.after.max.ms": str(2**63 - 1),
         "log.segment.delete.delay.ms": "1000",
         "log.cleaner.dedupe.buffer.size": str(16 * _MEBIBYTE),
         "message.max.bytes": str(_LARGEST_BATCH),
