@@ -64,7 +64,7 @@ def test_a_node_that_is_not_ready_reports_nothing() -> None:
 
 def test_similar_skews_are_one_change_and_a_clock_that_was_set_is_another() -> None:
     noticed = Noticed()
-    assert [noticed.observe_clock(node(minutes), NOW) for minutes in (-60, -63, -57, -60)] == [
+    assert [noticed.observe_clock(node(minutes), NOW) for minutes in (-60, -63, -61, -60)] == [
         True,
         False,
         False,
@@ -81,6 +81,16 @@ def test_similar_skews_are_one_change_and_a_clock_that_was_set_is_another() -> N
     }
     (found,) = class_conditions(node_class(had), ["n1"], noticed)
     assert (found.status, found.reason) == (False, reasons.CLOCKS_AGREE)
+
+
+@pytest.mark.parametrize("minutes", [-60, 60])
+def test_a_report_that_has_just_come_says_it_better_than_the_first_one(minutes: float) -> None:
+    """The first one may be as old as five minutes."""
+    noticed = Noticed()
+    assert noticed.observe_clock(node(minutes - 4), NOW)
+    assert noticed.observe_clock(node(minutes), NOW)
+    (found,) = class_conditions(node_class(), ["n1"], noticed)
+    assert "is about 60 min " in found.message
 
 
 def test_the_same_report_read_later_changes_nothing() -> None:

@@ -49,7 +49,8 @@ class Noticed:
     def observe_clock(self, node: Raw, now: datetime) -> bool:
         """Compares the clock of a Ready node with the API server's when it reports. Returns whether it has changed.
 
-        Similar skews are the same, because the first report that is seen may be some minutes old.
+        Similar skews are the same, because the first report that is seen may be some minutes old. A clock looks late by
+        the age of a report, so the greatest of them is the best.
         """
         name, reported = node["metadata"]["name"], _reported(node)
         if reported is None or self._reports.get(name) == reported:
@@ -58,7 +59,7 @@ class Noticed:
         skew, before = reported - now, self.skews.get(name)
         if -_MOST_BEHIND / 2 <= skew <= _MOST_AHEAD / 2:
             return self.skews.pop(name, None) is not None
-        if -_MOST_BEHIND <= skew <= _MOST_AHEAD or (before is not None and abs(skew - before) < _SAME):
+        if -_MOST_BEHIND <= skew <= _MOST_AHEAD or (before is not None and before - _SAME < skew <= before):
             return False
         self.skews[name] = skew
         return True
