@@ -228,14 +228,15 @@ def test_classes_without_a_node_are_named(store: ApiServer, kubelets: Kubelets, 
 def test_a_pod_that_does_not_start_in_time_has_its_newest_warning(
     store: ApiServer, kubelets: Kubelets, capsys: Capture
 ) -> None:
+    """The scheduler wrote the older one, and a kubelet whose clock is an hour late the newer one."""
     kubelets.statuses["cloud", ANSWERS] = {"phase": "Pending"}
 
     async def react(request: Request) -> None:
         if request.path.endswith("/pods") and request.method == "POST":
-            for minute, message in enumerate(("older", "network plugin is not ready: cni config uninitialized")):
-                warning = {"message": message, "type": "Warning", "lastTimestamp": f"2026-05-04T09:0{minute}:00Z"}
+            for hour, message in ((9, "older"), (8, "network plugin is not ready: cni config uninitialized")):
+                warning = {"message": message, "type": "Warning", "lastTimestamp": f"2026-05-04T0{hour}:00:00Z"}
                 about = {"name": request.body["metadata"]["name"]}
-                store.put(EVENTS, {"metadata": {"name": f"e{minute}"}, "involvedObject": about, **warning})
+                store.put(EVENTS, {"metadata": {"name": f"e{hour}"}, "involvedObject": about, **warning})
         await kubelets.react(request)
 
     store.reactor = react

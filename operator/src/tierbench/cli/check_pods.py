@@ -158,11 +158,10 @@ class CheckPods:
             pages = [page async for page in self._kube.pages(EVENTS, self._run.namespace, asked)]
         except REQUEST_ERRORS:
             return ""
-        events = [item for page in pages for item in page["items"] or ()]
-        texts = [
-            str(item.get("message", "")) for item in sorted(events, key=lambda one: one.get("lastTimestamp") or "")
-        ]
-        return texts[-1] if texts else ""
+        events = (item for page in pages for item in page["items"] or ())
+        # Not by their times: a kubelet writes them by its own clock.
+        newest: Raw = max(events, key=lambda one: int(one["metadata"]["resourceVersion"]), default={})
+        return str(newest.get("message", ""))
 
     async def _read(self, pod: Raw, ended: datetime | None) -> Outcome:
         """Returns what a pod reported: by its log, or by its status if that cannot be read."""
