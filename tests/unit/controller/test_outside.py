@@ -127,6 +127,14 @@ async def test_lines_of_a_member_reach_the_stand_in(operator: Operator) -> None:
     operator.inbox.forget(("default", "pod"))
 
 
+async def test_answers_have_the_time_of_the_api_server(operator: Operator) -> None:
+    """Members whose clocks are off take it from there, and the clock of the operator's node may be off, too."""
+    body = {**FACTS, "key": hashlib.sha256(b"1").hexdigest()}
+    headers = {"Authorization": f"Bearer {token_of('a')}"}
+    async with operator.client.post("/v1/join/laptop", json=body, headers=headers) as answer:
+        assert answer.headers["Date"] == "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
 async def test_another_operator_continues_where_the_stand_in_is(operator: Operator) -> None:
     """It has no memory: the stand-in says what it has, and the member sends what is missing."""
     credential = await operator.join("a")

@@ -64,8 +64,8 @@ func stateFolder(class string) (string, error) {
 	return filepath.Join(base, "tierbench", class), err
 }
 
-// measureFor measures a plan for a member, and prints its lines.
-func measureFor(ctx context.Context, given string, printer *contract.Printer, after func()) (contract.Engine, error) {
+// measureFor measures a plan for a member.
+func measureFor(ctx context.Context, given string, report contract.Report) (contract.Engine, error) {
 	engine := contract.OwnEngine()
 	made, err := planned(given)
 	if err != nil {
@@ -75,7 +75,7 @@ func measureFor(ctx context.Context, given string, printer *contract.Printer, af
 		if made.engine != nil {
 			engine = made.engine.Maker()
 		}
-		return made.series.Run(ctx, outside.After(printer, after))
+		return made.series.Run(ctx, report)
 	})
 	return engine, err
 }

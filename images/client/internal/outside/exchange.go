@@ -37,6 +37,7 @@ func (r *refused) Error() string { return fmt.Sprintf("the operator refuses: %s"
 type caller struct {
 	url, token string
 	client     *http.Client
+	ahead      time.Duration // of this machine's clock, by the last answer
 }
 
 func newCaller(url, token, pin string) *caller {
@@ -44,7 +45,7 @@ func newCaller(url, token, pin string) *caller {
 		DialContext: (&net.Dialer{Timeout: connect}).DialContext, TLSClientConfig: pinned.Client(pin), TLSHandshakeTimeout: connect,
 		DisableKeepAlives: true, // the operator closes connections, and another one may lead
 	}
-	return &caller{url, token, &http.Client{Transport: transport, Timeout: request}}
+	return &caller{url: url, token: token, client: &http.Client{Transport: transport, Timeout: request}}
 }
 
 // post sends a request, and returns the status of its answer. A *refused is not worth a repetition.
@@ -63,6 +64,9 @@ func (c *caller) post(ctx context.Context, path string, body, answer any) (int, 
 		return 0, err
 	}
 	defer response.Body.Close()
+	if served, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		c.ahead = time.Since(served)
+	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, answerBytes))
 	switch status := response.StatusCode; {
 	case err != nil:

@@ -19,6 +19,7 @@ const (
 	keyBytes = 32
 	between  = 5 * time.Second // that a delivery between two trials takes at most
 	parting  = 5 * time.Second // that a delivery takes at most after a signal to terminate
+	mostOff  = time.Minute     // that a clock may be off
 )
 
 // errGone says that the operator does not want the work any more.
@@ -33,8 +34,8 @@ type Member struct {
 	Addresses Addresses
 	Log       io.Writer
 	Pause     time.Duration // between requests
-	// Measure measures a plan, and calls after once a trial is printed. It returns the program that measured.
-	Measure func(ctx context.Context, plan string, printer *contract.Printer, after func()) (contract.Engine, error)
+	// Measure measures a plan, and reports its trials. It returns the program that measured.
+	Measure func(ctx context.Context, plan string, report contract.Report) (contract.Engine, error)
 
 	caller  *caller
 	trouble string // that was logged last
@@ -168,11 +169,11 @@ func (m *Member) measure(ctx context.Context, taken work) error {
 	engine := contract.OwnEngine()
 	plan, err := localize(taken.Plan, taken.Files, m.State.path(secrets), m.Addresses)
 	if err == nil {
-		engine, err = m.Measure(working, plan, contract.NewPrinter(file), func() {
+		engine, err = m.Measure(working, plan, report{contract.NewPrinter(file), m.ahead(), func() {
 			if sent.between(ctx) {
 				stop(errGone)
 			}
-		})
+		}})
 	}
 	if errors.Is(context.Cause(working), errGone) {
 		return m.drop(taken)
@@ -182,6 +183,16 @@ func (m *Member) measure(ctx context.Context, taken work) error {
 		return err
 	}
 	return m.finish(ctx, sent, taken, last)
+}
+
+// ahead returns by how much the clock is ahead of the operator's, or 0 unless it is off.
+func (m *Member) ahead() time.Duration {
+	ahead := m.caller.ahead
+	if ahead.Abs() < mostOff {
+		return 0
+	}
+	m.say("the clock of this machine is off by %s, so trials start by the operator's: set it by NTP or chrony", ahead.Abs().Round(time.Second))
+	return ahead
 }
 
 // resume delivers what was measured before this process began. A trial that was in progress is measured again: the operator gives
@@ -319,25 +330,31 @@ func (d *delivery) size() int64 {
 	return 0
 }
 
-// After returns a report that calls a function when a trial has ended.
-func After(report contract.Report, call func()) contract.Report { return after{report, call} }
-
-type after struct {
+// report passes on trials, whose times are by a clock that is ahead. It calls a function when one has ended.
+type report struct {
 	contract.Report
 
-	call func()
+	ahead time.Duration
+	call  func()
 }
 
-func (a after) Of(number int) contract.Reporter { return afterTrial{a.Report.Of(number), a.call} }
+func (r report) Of(number int) contract.Reporter { return caseReport{r.Report.Of(number), r} }
 
-type afterTrial struct {
+type caseReport struct {
 	contract.Reporter
 
-	call func()
+	report report
 }
 
-func (a afterTrial) Ended(trial contract.Trial) error {
-	err := a.Reporter.Ended(trial)
-	a.call()
+func (c caseReport) Started(trial int, warmup bool, at time.Time) error {
+	return c.Reporter.Started(trial, warmup, at.Add(-c.report.ahead))
+}
+
+func (c caseReport) Ended(trial contract.Trial) error {
+	if at, err := time.Parse(time.RFC3339Nano, trial.StartTime); err == nil {
+		trial.StartTime = contract.FormatTime(at.Add(-c.report.ahead))
+	}
+	err := c.Reporter.Ended(trial)
+	c.report.call()
 	return err
 }

@@ -42,6 +42,8 @@ type operator struct {
 	over    bool
 	ends    []end
 	counted map[int]int // how often a trial was printed
+	ahead   time.Duration
+	starts  []string // in the lines that were printed
 }
 
 // fault is what happens to a request.
@@ -57,6 +59,7 @@ const (
 func (o *operator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
+	w.Header().Set("Date", time.Now().Add(o.ahead).UTC().Format(http.TimeFormat))
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -166,9 +169,17 @@ func (o *operator) take(w http.ResponseWriter, body []byte) {
 // print plays the stand-in, which takes what has arrived.
 func (o *operator) print() {
 	for line := range strings.Lines(string(o.waiting)) {
-		var trial contract.Trial
-		if json.Unmarshal([]byte(line), &trial) == nil && trial.Record == "Trial" {
-			o.counted[trial.Trial]++
+		var trial struct {
+			contract.Trial
+
+			Time string `json:"time"` // of TrialStarted
+		}
+		if json.Unmarshal([]byte(line), &trial) != nil {
+			continue
+		}
+		o.starts = append(o.starts, trial.Time+trial.StartTime)
+		if trial.Record == "Trial" {
+			o.counted[trial.Trial.Trial]++
 		}
 	}
 	o.printed = append(o.printed, o.waiting...)
@@ -203,26 +214,27 @@ func serve(t *testing.T, o *operator, other ...http.Handler) (url, pin string) {
 }
 
 // measure plays the harness: it prints a line when a trial begins and one when it ends, and may be killed by `kill` between.
-func measure(kill func() bool) func(context.Context, string, *contract.Printer, func()) (contract.Engine, error) {
-	return func(ctx context.Context, plan string, printer *contract.Printer, call func()) (contract.Engine, error) {
+func measure(kill func() bool) func(context.Context, string, contract.Report) (contract.Engine, error) {
+	return func(ctx context.Context, plan string, report contract.Report) (contract.Engine, error) {
 		var asked struct {
 			Trials []int `json:"trials"`
 		}
 		if err := json.Unmarshal([]byte(plan), &asked); err != nil {
 			return contract.Engine{}, err
 		}
-		report := After(printer, call).Of(1)
+		of := report.Of(1)
 		for _, number := range asked.Trials {
 			if ctx.Err() != nil {
 				return contract.OwnEngine(), context.Canceled
 			}
-			if err := report.Started(number, false, time.Now()); err != nil {
+			now := time.Now()
+			if err := of.Started(number, false, now); err != nil {
 				return contract.Engine{}, err
 			}
 			if kill() {
 				panic(errKilled)
 			}
-			if err := report.Ended(contract.Trial{Trial: number, Outcome: contract.Completed}); err != nil {
+			if err := of.Ended(contract.Trial{Trial: number, Outcome: contract.Completed, StartTime: contract.FormatTime(now)}); err != nil {
 				return contract.Engine{}, err
 			}
 		}
@@ -280,6 +292,30 @@ func TestMemberMeasuresWhatItIsGiven(t *testing.T) {
 	checkOnce(t, o)
 	if len(o.ends) != 1 || o.ends[0].Failure != nil || o.ends[0].Engine.Name != "tierbench-client" {
 		t.Errorf("%+v", o.ends)
+	}
+}
+
+// TestTrialsStartByTheClockOfTheOperator: what the operator knows of outages is by its clock.
+func TestTrialsStartByTheClockOfTheOperator(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{
+		"right": 0, "an hour late": time.Hour, "an hour ahead": -time.Hour, "in 1970": time.Since(time.Unix(86400, 0)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, begun := &operator{ahead: ahead}, time.Now()
+			url, pin := serve(t, o)
+			if err := run(t.Context(), o, url, pin, t.TempDir(), never); !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+			if len(o.starts) != 2*trials {
+				t.Fatal(o.starts)
+			}
+			for _, start := range o.starts {
+				at, err := time.Parse(time.RFC3339Nano, start)
+				if early, late := at.Before(begun.Add(ahead-2*time.Second)), at.After(time.Now().Add(ahead+2*time.Second)); err != nil || early || late {
+					t.Error(start, err)
+				}
+			}
+		})
 	}
 }
 

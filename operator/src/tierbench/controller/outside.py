@@ -10,6 +10,7 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from email.utils import format_datetime
 from time import monotonic
 from typing import Annotated, Any, Final, TypeVar
 
@@ -313,6 +314,10 @@ def routes(
     cluster.collector, cluster.waits_for_collector = CollectorAddress(url=url, pin=key.pin), False
     cluster.changed.set()
 
+    def reply(answer: dict[str, Any], status: int = 200) -> web.Response:
+        """Returns a response from which members, whose clocks may be off, take the time."""
+        return web.json_response(answer, status=status, headers={"Date": format_datetime(now(), usegmt=True)})
+
     def check_synced() -> None:
         if not is_synced():
             raise web.HTTPServiceUnavailable(text="The operator has just started.\n")
@@ -320,20 +325,20 @@ def routes(
     async def join(request: web.Request) -> web.Response:
         check_synced()
         status, answer = outside.join(request.match_info["class"], bearer(request), await _read(request, _Join))
-        return web.json_response(answer, status=status)
+        return reply(answer, status)
 
     async def ask(request: web.Request) -> web.Response:
         class_name, name = admitted(request, await _read(request, _Facts))
-        return web.json_response(outside.ask(class_name, name))
+        return reply(outside.ask(class_name, name))
 
     async def take(request: web.Request) -> web.Response:
         lines = await _read(request, _Lines)
         class_name, name = admitted(request, lines)
-        return web.json_response(outside.take(class_name, name, _pod(request), lines))
+        return reply(outside.take(class_name, name, _pod(request), lines))
 
     async def stand(request: web.Request) -> web.Response:
         inbox.admit(_pod(request), bearer(request))
-        return web.json_response(outside.stand(_pod(request), await _read(request, _StandIn, _MOST_OFFERED)))
+        return reply(outside.stand(_pod(request), await _read(request, _StandIn, _MOST_OFFERED)))
 
     def admitted(request: web.Request, facts: _Facts) -> tuple[str, str]:
         check_synced()
