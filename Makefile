@@ -158,9 +158,9 @@ test-blame: setup binaries archives ## TEST=tests/… ten times here and at the 
 test-changed: ## Name the targets beyond the gate that the change since BASE=HEAD~1 needs
 	@python3 -m tests.changed $(or $(BASE),HEAD~1)
 
-test-vm: setup ## A node in a virtual machine (a quarter of an hour where processors are emulated)
+test-vm: setup ## Nodes in virtual machines, one of them an hour late (half an hour where processors are emulated)
 	tools/setup vm
-	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/vm/test_life.py
+	SLOWNESS=$${SLOWNESS:-6} $(VENV)/bin/pytest --durations=15 tests/vm/test_life.py tests/vm/test_clock.py
 
 test-arm: setup ## Images of other architectures, and benchmarks on an arm64 node (an hour where processors are emulated)
 	tools/setup vm
