@@ -12,7 +12,7 @@ from tierbench.api.policy import Policy, Quotas
 from tierbench.api.rbac import Permission, Scope, UserRole, permissions, user_grants
 from tierbench.api.schema import resource_types
 from tierbench.generate.schemas import custom_resource_definition
-from tierbench.kinds.registry import BENCHMARKS
+from tierbench.kinds.registry import BENCHMARKS, kinds
 
 DIGEST = f"sha256:{'5' * 64}"
 CLUSTER_WIDE: Json = {"allNamespaces": True}
@@ -416,7 +416,8 @@ def test_operator_is_configured_by_its_environment(helm: Helm) -> None:
 def test_check_pods_are_started_as_clients_are(helm: Helm) -> None:
     assert clients(helm.template(NAMESPACED)) == {
         "image": reference("client"),
-        "pullPolicy": "",
+        "programs": {name: reference(name) for kind in kinds() for name in kind.images},
+        "pullPolicies": {},
         "pullSecrets": [],
         "user": 65530,
         "priorityClass": "",
@@ -426,6 +427,8 @@ def test_check_pods_are_started_as_clients_are(helm: Helm) -> None:
     objects = helm.template({**FULL, "collector": {"enabled": True}, "workloads": {"runAsUser": None}})
     found = clients(objects)
     assert found["image"] == f"registry.example/client@{DIGEST}"
+    assert found["programs"]["nginx"] == "docker.io/library/nginx:1.29"
+    assert found["pullPolicies"] == json.loads(environment(objects)["TIERBENCH_IMAGE_PULL_POLICIES"])
     assert found["pullSecrets"] == ["pull-global", "pull-a", "pull-b"]
     assert found["collector"] == environment(objects)["TIERBENCH_COLLECTOR_URL"]
     assert "user" not in found

@@ -142,7 +142,7 @@ class Player:
     async def _check(self, pod: Pod, log: Log) -> None:
         """Finds all peers of a check pod, and that its node lacks nothing."""
         peers = [text.removeprefix("--peer=") for text in pod["spec"]["containers"][0]["args"] if "--peer=" in text]
-        ways = dict.fromkeys(("tcp", "udp", "ping", "service", "dns"), "ok")
+        ways = dict.fromkeys(("tcp", "udp", "ping", "service", "nodePort", "dns"), "ok")
         now = format_time(datetime.now(UTC))
         line = {
             "contract": 1,

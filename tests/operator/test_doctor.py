@@ -11,12 +11,13 @@ from tests.e2e.benchmarks import HARDWARE, node_class
 from tests.e2e.kubectl import Kubectl, wait_for
 from tests.operator.kubelet import NOWHERE
 from tests.operator.site import Json, Site
+from tierbench.api.benchmark import Access
 from tierbench.api.node_class import NodeClassSpec
 from tierbench.cli.main import PROGRAM
 from tierbench.workloads.check import LABEL_CHECK, CheckRun, Place
 from tierbench.workloads.workload import Images
 
-WAYS = ("logs", "ports", "udp", "services", "dns", "ping")
+WAYS = ("logs", "ports", "udp", "services", "nodeports", "dns", "ping")
 _MAIN = "import sys; from tierbench.cli.main import main; sys.exit(main(sys.argv[1:]))"
 
 
@@ -99,5 +100,5 @@ def test_what_a_killed_command_leaves_is_deleted(site: Site, kubectl: Kubectl) -
     kubectl.apply(owner)
     uid = kubectl.get("job", run.name)["metadata"]["uid"]
     spec = NodeClassSpec.model_validate(node_class("cloud", hw="cloud")["spec"])
-    kubectl.apply(replace(run, uid=uid).service(Place("cloud", spec, "cloud-1", 0)))
+    kubectl.apply(replace(run, uid=uid).service(Place("cloud", spec, "cloud-1", 0), Access.CLUSTER_IP))
     wait_for("nothing is left", lambda: not left(kubectl))

@@ -84,9 +84,14 @@ client nginx transfer mosquitto kafka paho sinetstream network
 
 {{- /* How clients are started, as JSON: `kubectl tierbench doctor` starts its pods alike. */ -}}
 {{- define "tierbench.clients" -}}
+{{- $programs := dict }}
+{{- range $name := without (splitList " " (include "tierbench.workloads" .)) "client" }}
+{{- $_ := set $programs $name (include "tierbench.image" (list $ $name)) }}
+{{- end }}
 {{- $clients := dict
   "image" (include "tierbench.image" (list . "client"))
-  "pullPolicy" (.Values.client.image.pullPolicy | default "")
+  "programs" $programs
+  "pullPolicies" (include "tierbench.pullPolicies" . | fromJson)
   "pullSecrets" (include "tierbench.pullSecrets" . | splitList "," | compact)
   "priorityClass" .Values.workloads.priorityClassName
   "collector" (include "tierbench.collectorUrl" .)

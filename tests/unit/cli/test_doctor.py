@@ -19,12 +19,13 @@ from tierbench.cli.main import main
 from tierbench.domain.diagnosis import Check
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import CLUSTER_ROLES, EVENTS, JOBS, NODES, PODS, format_time
-from tierbench.workloads.check import ANSWERS, ASKS, LABEL_CHECK_CLASS, LABEL_CHECK_ROLE
+from tierbench.workloads.check import ANSWERS, ASKS, LABEL_CHECK_CLASS, LABEL_CHECK_ROLE, PULLS
 
 Capture = pytest.CaptureFixture[str]
 Json = dict[str, Any]
 IMAGE = "ghcr.io/tierbench/client:1"
-OPEN = dict.fromkeys(("tcp", "udp", "ping", "service", "dns"), "ok")
+PROGRAMS = {name: f"ghcr.io/tierbench/{name}:1" for name in ("kafka", "nginx")}
+OPEN = dict.fromkeys(("tcp", "udp", "ping", "service", "nodePort", "dns"), "ok")
 _NOT_REACHED = ApiError(502, "", "dial tcp 10.0.0.9:10250: connect: connection refused")
 
 
@@ -46,7 +47,10 @@ class Kubelets:
 
     async def react(self, request: Request) -> None:
         if request.method == "POST" and request.path.endswith("/services"):
-            request.body["spec"]["clusterIP"] = "10.96.0.1"
+            spec = request.body["spec"]
+            spec["clusterIP"] = "10.96.0.1"
+            if spec["type"] == "NodePort":
+                spec["ports"][0]["nodePort"] = 30007
         if request.method == "GET" and request.path.endswith("/pods"):
             for raw in self.store.matching(PODS.path("default")):
                 if "status" not in raw:
@@ -60,7 +64,18 @@ class Kubelets:
     def _status(self, raw: Json, place: str, role: str) -> Json:
         if role == ANSWERS:
             running = {"name": "client", "state": {"running": {}}}
-            return {"phase": "Running", "podIP": "10.1.0.7", "containerStatuses": [running]}
+            return {
+                "phase": "Running",
+                "podIP": "10.1.0.7",
+                "hostIP": "192.0.2.7",
+                "containerStatuses": [running],
+            }
+        if role == PULLS:
+            ended = {"state": {"terminated": {"exitCode": 0}}}
+            return {
+                "phase": "Succeeded",
+                "containerStatuses": [{"name": one["name"], **ended} for one in raw["spec"]["containers"]],
+            }
         peers = [json.loads(text.removeprefix("--peer=")) for text in arguments(raw) if text.startswith("--peer=")]
         now = format_time(self.store.now())
         line = {
@@ -94,7 +109,8 @@ def put_class(store: ApiServer, name: str, *, ready: bool = True, node: bool = T
 
 
 def put_release(store: ApiServer, watched: str = "", **clients: Any) -> None:
-    annotations = {ANNOTATION: watched, ANNOTATION_CLIENTS: json.dumps({"image": IMAGE, "user": 65530, **clients})}
+    settings = {"image": IMAGE, "programs": PROGRAMS, "user": 65530, **clients}
+    annotations = {ANNOTATION: watched, ANNOTATION_CLIENTS: json.dumps(settings)}
     store.put(CLUSTER_ROLES, {"metadata": {"name": "tierbench:tierbench", "annotations": annotations}})
 
 
@@ -122,7 +138,7 @@ def test_classes_that_lack_nothing_take_one_line_each(store: ApiServer, kubelets
     output = capsys.readouterr()
     header, cloud, jetson = output.out.splitlines()
     assert header.split() == ["CLASS", *(check.upper() for check in Check)]
-    assert cloud.split() == ["cloud", *["ok"] * 4, "–", *["ok"] * 8]
+    assert cloud.split() == ["cloud", *["ok"] * 4, "–", *["ok"] * 9]
     assert jetson.split()[0] == "jetson"
     assert max(map(len, output.out.splitlines())) <= 120
     assert output.err == "Checking cloud-1 and jetson-1.\n"
@@ -154,7 +170,10 @@ def test_every_pod_is_one_of_a_client_and_belongs_to_the_job(store: ApiServer, k
     assert spec["restartPolicy"] == "Never"
     assert "--collector=here.tierbench.svc:8443" in container["args"]
     egress = created["networkpolicies"]["spec"]["egress"]
-    assert {"port": 8443, "protocol": "TCP"} in [port for rule in egress for port in rule.get("ports", ())]
+    open_ports = {port["port"] for rule in egress for port in rule.get("ports", ())}
+    assert open_ports >= {8443, 28091, 30007}
+    (peer,) = [json.loads(text.removeprefix("--peer=")) for text in container["args"] if text.startswith("--peer=")]
+    assert (peer["service"], peer["nodePort"]) == ("10.96.0.1:28091", "192.0.2.7:30007")
     (deleted,) = [request for request in store.writes if request.method == "DELETE"]
     assert deleted.path == JOBS.path("default", owner)
 
@@ -202,7 +221,55 @@ def test_an_image_that_cannot_be_pulled_does_not_stop_the_others(
     assert kubelets.doctor() == 1
     text = capsys.readouterr().out
     assert "- jetson, Image: Node jetson-1 cannot pull the image: container client: no match for platform" in text
-    assert text.splitlines()[1].split() == ["cloud", *["ok"] * 4, "–", *["ok"] * 8]
+    assert text.splitlines()[1].split() == ["cloud", *["ok"] * 4, "–", *["ok"] * 9]
+
+
+def test_images_of_servers_are_pulled_on_request(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+    put_release(store, pullPolicies={PROGRAMS["kafka"]: "Always"})
+    ended = {"exitCode": 128, "reason": "StartError", "message": "exec /bin/true: exec format error"}
+    wrong = {"name": "kafka", "state": {"terminated": ended}}
+    other = {"name": "nginx", "state": {"terminated": {"exitCode": 128, "message": "executable file not found"}}}
+    kubelets.statuses["jetson", PULLS] = {"phase": "Failed", "containerStatuses": [other, wrong]}
+    assert kubelets.doctor("--images", "all") == 0
+    text = capsys.readouterr().out
+    assert [line.split()[2] for line in text.splitlines()[1:3]] == ["ok", "limited"]
+    assert "- jetson, Image: Node jetson-1 did not pull all images that `--images` names: container kafka: exec" in text
+    pods = [request.body for request in store.writes if request.path.endswith("/pods")]
+    pulling = [pod["spec"] for pod in pods if pod["metadata"]["labels"][LABEL_CHECK_ROLE] == PULLS]
+    assert len(pulling) == 2
+    assert {one["name"]: one["image"] for one in pulling[0]["containers"]} == PROGRAMS
+    assert [one.get("imagePullPolicy") for one in pulling[0]["containers"]] == ["Always", None]
+    assert kubelets.doctor("cloud", "--images", "kafka,redis") == 2
+    assert "no image of redis; it has those of kafka, nginx" in capsys.readouterr().err
+
+
+def test_an_image_of_a_server_that_cannot_be_pulled_limits_its_class(
+    store: ApiServer, kubelets: Kubelets, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check_pods, "_TRANSIENT_SECONDS", 0)
+    waiting = {"reason": "ErrImagePull", "message": "kafka:1: not found"}
+    status = {"phase": "Pending", "containerStatuses": [{"name": "kafka", "state": {"waiting": waiting}}]}
+    kubelets.statuses["cloud", PULLS] = status
+    assert kubelets.doctor("cloud", "--images", "kafka") == 0
+    assert "container kafka: kafka:1: not found. Provide the image" in capsys.readouterr().out
+    assert not jobs(store)
+
+
+def test_a_refused_node_port_leaves_the_other_checks(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+    put_release(store, networkPolicies=True)
+
+    async def refuse(request: Request) -> None:
+        if request.path.endswith("/services") and request.body["spec"]["type"] == "NodePort":
+            raise ApiError(403, "Forbidden", 'services "x" is forbidden: exceeded quota: team')
+        await kubelets.react(request)
+
+    store.reactor = refuse
+    kubelets.reports["cloud"] = {"peers": [{"name": "cloud", **OPEN, "nodePort": ""}]}
+    assert kubelets.doctor("cloud", "-o", "json") == 0
+    (cloud,) = json.loads(capsys.readouterr().out)["classes"]
+    assert cloud["checks"]["services"] == {"state": "Ok"}
+    assert cloud["checks"]["nodeports"]["state"] == "Limited"
+    assert "exceeded quota: team. Change" in cloud["checks"]["nodeports"]["whatToDo"]
 
 
 def test_a_refused_pod_has_the_message_of_the_api_server(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:

@@ -13,7 +13,7 @@ from tierbench.domain.views import Problem
 from tierbench.kube.meta import format_time
 
 START = datetime(2026, 5, 4, 10, 0, tzinfo=UTC)
-OPEN = dict.fromkeys(("tcp", "udp", "ping", "service", "dns"), "ok")
+OPEN = dict.fromkeys(("tcp", "udp", "ping", "service", "nodePort", "dns"), "ok")
 GIB = 1 << 30
 
 
@@ -82,6 +82,27 @@ def test_a_pod_that_does_not_run_blocks(reason: str, check: Check, says: str) ->
 
 
 @pytest.mark.parametrize(
+    ("reason", "says"), [(reasons.IMAGE_PULL_FAILED, "architecture"), (reasons.TIMED_OUT, "--timeout")]
+)
+def test_an_image_of_a_server_limits(reason: str, says: str) -> None:
+    found = only(seen("pi", image_problem=Problem(reason, "container kafka: no match for platform.")))
+    image = found.of(Check.IMAGE)
+    assert (image.state, image.detail) == (State.LIMITED, reason)
+    assert "Node pi-1 did not pull all images" in image.what_to_do
+    assert "container kafka: no match for platform. " in image.what_to_do
+    assert says in image.what_to_do
+    assert not found.blocked
+
+
+def test_a_refused_node_port_limits() -> None:
+    found = only(seen("cloud", node_port_refused="exceeded quota: team, used: services.nodeports=0."))
+    ports = found.of(Check.NODE_PORTS)
+    assert (ports.state, ports.detail) == (State.LIMITED, reasons.REFUSED)
+    assert "services.nodeports=0. Change the quota" in ports.what_to_do
+    assert found.of(Check.SERVICES).state is State.OK
+
+
+@pytest.mark.parametrize(
     ("results", "collector", "logs", "push"),
     [
         (ResultsPath.AUTO, "ok", State.LIMITED, State.OK),
@@ -119,6 +140,7 @@ def closed(check: str, why: str = "timed out") -> list[Observed]:
         ("tcp", Check.PORTS, State.BLOCKED, "CNI"),
         ("udp", Check.UDP, State.LIMITED, "spec.protocols"),
         ("service", Check.SERVICES, State.BLOCKED, "kube-proxy"),
+        ("nodePort", Check.NODE_PORTS, State.LIMITED, "30000 to 32767"),
         ("dns", Check.DNS, State.BLOCKED, "CoreDNS"),
         ("ping", Check.PING, State.LIMITED, "ICMP"),
     ],

@@ -23,10 +23,11 @@ const (
 
 // Peer is a pod that answers questions. Questions without an address are not asked.
 type Peer struct {
-	Name    string `json:"name"`
-	Address string `json:"address"` // HOST:PORT of the pod
-	Service string `json:"service"` // HOST:PORT of its Service
-	Host    string `json:"host"`    // name of its Service
+	Name     string `json:"name"`
+	Address  string `json:"address"`  // HOST:PORT of the pod
+	Service  string `json:"service"`  // HOST:PORT of its Service
+	NodePort string `json:"nodePort"` // HOST:PORT of its Service on its node
+	Host     string `json:"host"`     // name of its Service
 }
 
 // Options say what is found out.
@@ -57,12 +58,13 @@ type Report struct {
 
 // Reached says how questions to a peer ended: ok, or in a few words why not.
 type Reached struct {
-	Name    string `json:"name"`
-	TCP     string `json:"tcp,omitempty"`
-	UDP     string `json:"udp,omitempty"`
-	Ping    string `json:"ping,omitempty"`
-	Service string `json:"service,omitempty"`
-	DNS     string `json:"dns,omitempty"`
+	Name     string `json:"name"`
+	TCP      string `json:"tcp,omitempty"`
+	UDP      string `json:"udp,omitempty"`
+	Ping     string `json:"ping,omitempty"`
+	Service  string `json:"service,omitempty"`
+	NodePort string `json:"nodePort,omitempty"`
+	DNS      string `json:"dns,omitempty"`
 }
 
 // Run asks everything at the same time.
@@ -96,6 +98,9 @@ func Run(ctx context.Context, options Options) Report {
 		}
 		if peer.Service != "" {
 			ask(&reached.Service, func(ctx context.Context) error { return exchange(ctx, "tcp", peer.Service) })
+		}
+		if peer.NodePort != "" {
+			ask(&reached.NodePort, func(ctx context.Context) error { return exchange(ctx, "tcp", peer.NodePort) })
 		}
 		if peer.Host != "" {
 			ask(&reached.DNS, func(ctx context.Context) error { return lookUp(ctx, peer.Host) })

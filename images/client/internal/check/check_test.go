@@ -82,22 +82,22 @@ func briefly(peers ...Peer) Options {
 
 func TestEveryPeerSaysWhichWayIsOpen(t *testing.T) {
 	address := answering(t)
-	found := Run(t.Context(), options(Peer{"one", address, address, "localhost"}, Peer{Name: "other", Service: address})).Peers
-	if one := found[0]; one.TCP != ok || one.UDP != ok || one.Service != ok || one.DNS != ok || one.Name != "one" {
+	found := Run(t.Context(), options(Peer{"one", address, address, address, "localhost"}, Peer{Name: "other", Service: address})).Peers
+	if one := found[0]; one.TCP != ok || one.UDP != ok || one.Service != ok || one.NodePort != ok || one.DNS != ok || one.Name != "one" {
 		t.Errorf("%+v", one)
 	}
-	if other := found[1]; other.Name != "other" || other.Service != ok || other.TCP+other.UDP+other.DNS+other.Ping != "" {
+	if other := found[1]; other.Name != "other" || other.Service != ok || other.TCP+other.UDP+other.NodePort+other.DNS+other.Ping != "" {
 		t.Errorf("%+v", other)
 	}
 }
 
 func TestClosedWaysAreDistinguished(t *testing.T) {
 	dropped, refused := silent(t), closed(t)
-	found := Run(t.Context(), briefly(Peer{"dropped", dropped, dropped, ""}, Peer{"refused", refused, refused, "no.such.invalid"})).Peers
-	if one := found[0]; one.TCP != "timed out" || one.UDP != "timed out" || one.Service != "timed out" {
+	found := Run(t.Context(), briefly(Peer{"dropped", dropped, dropped, dropped, ""}, Peer{"refused", refused, refused, refused, "no.such.invalid"})).Peers
+	if one := found[0]; one.TCP != "timed out" || one.UDP != "timed out" || one.Service != "timed out" || one.NodePort != "timed out" {
 		t.Errorf("%+v", one)
 	}
-	if one := found[1]; one.TCP != "refused" || one.UDP != "refused" || one.Service != "refused" || one.DNS == ok || one.DNS == "" {
+	if one := found[1]; one.TCP != "refused" || one.UDP != "refused" || one.Service != "refused" || one.NodePort != "refused" || one.DNS == ok || one.DNS == "" {
 		t.Errorf("%+v", one)
 	}
 }
@@ -231,7 +231,9 @@ func TestTheLongestReportFitsATerminationMessage(t *testing.T) {
 		Architecture: "mips64le", Cgroup: 2, MemoryCgroup: &memory, FreeBytes: &size, SizeBytes: &size, Ping: "not permitted", Collector: errOther.Error(),
 	}
 	for range MostPeers {
-		report.Peers = append(report.Peers, Reached{long, errOther.Error(), errOther.Error(), errOther.Error(), errOther.Error(), "name server failed"})
+		report.Peers = append(report.Peers, Reached{
+			long, errOther.Error(), errOther.Error(), errOther.Error(), errOther.Error(), errOther.Error(), "name server failed",
+		})
 	}
 	line, err := report.Line()
 	if err != nil || len(line) > 4096 {

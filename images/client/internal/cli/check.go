@@ -26,7 +26,7 @@ func checkCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Find out what a pod on this node can do, or answer others that do",
 		Long: `Prints one line of JSON: clock, memory cgroup, disk, whether the kernel allows echo requests, and which peers answer by TCP, UDP,
-ping, by their Service and by its name. With --listen it answers such questions until it ends.`,
+ping, by their Service, by its port on their node and by its name. With --listen it answers such questions until it ends.`,
 		Example: `  tierbench-client check --listen 10.1.0.7:8091
   tierbench-client check --peer '{"name": "cloud", "address": "10.1.0.7:8091", "service": "10.96.0.9:8091", "host": "cloud.default.svc"}'`,
 		Args: cobra.NoArgs,
@@ -44,7 +44,7 @@ ping, by their Service and by its name. With --listen it answers such questions 
 	}
 	set := command.Flags()
 	set.StringVar(&listen, "listen", "", "answer at this HOST:PORT")
-	set.StringArrayVar(&peers, "peer", nil, "a pod that answers, as JSON: name, address, service, host; can be repeated")
+	set.StringArrayVar(&peers, "peer", nil, "a pod that answers, as JSON: name, address, service, nodePort, host; can be repeated")
 	set.StringVar(&options.Collector, "collector", "", "HOST:PORT where the operator takes lines")
 	set.StringVar(&options.Directory, "directory", "/", "the directory whose disk is looked at")
 	set.IntVar(&each, "attempt-seconds", 3, "time of one attempt to reach something")

@@ -16,13 +16,13 @@ func TestACheckPrintsOneLineAndSealsIt(t *testing.T) {
 	process(t, nil, "check", "--listen", address)
 	var printed bytes.Buffer
 	log := filepath.Join(t.TempDir(), "log")
-	peer := fmt.Sprintf(`{"name": "one", "address": %q, "service": %q, "host": "localhost"}`, address, address)
+	peer := fmt.Sprintf(`{"name": "one", "address": %q, "service": %q, "nodePort": %q, "host": "localhost"}`, address, address, address)
 	code := exitCode(t, process(t, &printed, "check", "--peer", peer, "--attempt-seconds", "10", "--seconds", "60", "--termination-log", log))
 	if sealed := read(t, log); code != 0 || !bytes.Equal(sealed, printed.Bytes()) {
 		t.Errorf("exit code %d: %s, not %s", code, sealed, &printed)
 	}
 	contracttest.Line(t, printed.Bytes())
-	for _, wanted := range []string{`"tcp":"ok"`, `"udp":"ok"`, `"service":"ok"`, `"dns":"ok"`} {
+	for _, wanted := range []string{`"tcp":"ok"`, `"udp":"ok"`, `"service":"ok"`, `"nodePort":"ok"`, `"dns":"ok"`} {
 		if !strings.Contains(printed.String(), wanted) {
 			t.Errorf("%s lacks %s", &printed, wanted)
 		}

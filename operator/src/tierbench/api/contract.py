@@ -331,6 +331,7 @@ class ReachedPeer(Model):
     udp: _Outcome = Field(description="UDP to the address of the pod.")
     ping: _Outcome = Field(description="Echo request to the address of the pod.")
     service: _Outcome = Field(description="TCP to the address of its Service.")
+    node_port: _Outcome = Field(description="TCP to the port of its Service on its node.")
     dns: _Outcome = Field(description="Lookup of the name of its Service.")
 
 

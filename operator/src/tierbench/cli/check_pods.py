@@ -11,6 +11,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from tierbench.api.benchmark import Access
 from tierbench.api.contract import CheckLine
 from tierbench.cli.cluster import Cluster
 from tierbench.domain import reasons
@@ -31,6 +32,7 @@ _REMOVAL_SECONDS: Final = 10.0
 _LOG_BYTES: Final = 64 << 10
 _STARTING_SHARE: Final = 0.6
 _FORBIDDEN: Final = 403
+_OTHER_ARCHITECTURE: Final = "exec format error"  # of the kernel
 _NO_RIGHT: Final = "cannot"  # of RBAC; admission says why it refuses an object
 
 
@@ -43,6 +45,8 @@ class Outcome:
     log_error: str | None = ""
     created: datetime | None = None
     ended: datetime | None = None
+    image_problem: Problem | None = None
+    node_port_refused: str = ""
 
 
 class CheckPods:
@@ -82,20 +86,46 @@ class CheckPods:
 
     async def _check(self, places: Sequence[Place]) -> Mapping[str, Outcome]:
         found: dict[str, Outcome] = {}
+        services, refused = await self._create_services(places)
         if self._run.isolated and not self._run.host_network:
-            await self._create(NETWORK_POLICIES, self._run.policy())
-        services = {place.name: await self._create(SERVICES, self._run.service(place)) for place in places}
+            await self._create(NETWORK_POLICIES, self._run.policy(services.values()))
         pods = {place.name: self._run.answering_pod(place) for place in places}
         running = await self._start(pods, found, _is_running, _STARTING_SHARE * self._run.seconds)
         answering = [
-            AnsweringPod(place, running[place.name]["status"]["podIP"], services[place.name])
+            _answering(place, running[place.name]["status"], services[place.name])
             for place in places
             if place.name in running
         ]
         pods = {each.place.name: self._run.asking_pod(each.place, answering) for each in answering}
         ended = await self._start(pods, found, _has_ended, self._run.seconds)
         reports = await asyncio.gather(*(self._read(pod, found[name].ended) for name, pod in ended.items()))
-        return {**found, **dict(zip(ended, reports, strict=True))}
+        found |= dict(zip(ended, reports, strict=True))
+        images = await self._pull([each.place for each in answering]) if self._run.pulled else {}
+        return {
+            name: replace(each, image_problem=images.get(name), node_port_refused=refused.get(name, ""))
+            for name, each in found.items()
+        }
+
+    async def _create_services(self, places: Sequence[Place]) -> tuple[dict[str, Manifest], dict[str, str]]:
+        """Creates the Services of pods that answer. Returns them, and why some have no port on nodes, by class."""
+        services: dict[str, Manifest] = {}
+        refused: dict[str, str] = {}
+        for place in places:
+            try:
+                services[place.name] = await self._create(SERVICES, self._run.service(place, Access.NODE_PORT))
+            except ApiError as error:
+                if not _is_refused(error):
+                    raise
+                refused[place.name] = error.message
+                services[place.name] = await self._create(SERVICES, self._run.service(place, Access.CLUSTER_IP))
+        return services, refused
+
+    async def _pull(self, places: Sequence[Place]) -> dict[str, Problem | None]:
+        """Pulls the images of programs, and returns why a node does not have all of them, by class."""
+        found: dict[str, Outcome] = {}
+        pods = {place.name: self._run.pulling_pod(place) for place in places}
+        pulled = await self._start(pods, found, _has_pulled, self._run.seconds)
+        return {name: _unusable_image(pulled[name]) if name in pulled else each.problem for name, each in found.items()}
 
     async def _create(self, resource: ResourceType, manifest: Manifest) -> Manifest:
         return await self._kube.create(resource, self._run.namespace, manifest)
@@ -109,7 +139,7 @@ class CheckPods:
             try:
                 await self._create(PODS, manifest)
             except ApiError as error:
-                if error.status not in REJECTED or _lacks_rights(error):
+                if not _is_refused(error):
                     raise
                 found[name] = Outcome(Problem(reasons.REFUSED, error.message))
             else:
@@ -198,6 +228,15 @@ def _lacks_rights(error: ApiError) -> bool:
     return error.status == _FORBIDDEN and not isinstance(error, ConflictError) and f"{_NO_RIGHT} " in error.message
 
 
+def _is_refused(error: ApiError) -> bool:
+    """Whether a quota, Pod Security or admission refuses an object, and not RBAC."""
+    return error.status in REJECTED and not _lacks_rights(error)
+
+
+def _answering(place: Place, status: Raw, service: Manifest) -> AnsweringPod:
+    return AnsweringPod(place, status["podIP"], status["hostIP"], service)
+
+
 def _is_running(raw: Raw) -> bool:
     status = raw.get("status", {})
     return status.get("phase") == "Running" and bool(status.get("podIP"))
@@ -205,6 +244,21 @@ def _is_running(raw: Raw) -> bool:
 
 def _has_ended(raw: Raw) -> bool:
     return any("terminated" in item.get("state", {}) for item in raw.get("status", {}).get("containerStatuses", ()))
+
+
+def _has_pulled(raw: Raw) -> bool:
+    """Whether all containers have ended, with whatever exit code: an image may have no such program."""
+    states = [item.get("state", {}) for item in raw.get("status", {}).get("containerStatuses", ())]
+    return bool(states) and all("terminated" in state for state in states)
+
+
+def _unusable_image(pod: Raw) -> Problem | None:
+    """Returns that an image is for another architecture, although it was pulled."""
+    for item in pod["status"]["containerStatuses"]:
+        message = item["state"]["terminated"].get("message", "")
+        if _OTHER_ARCHITECTURE in message:
+            return Problem(reasons.IMAGE_PULL_FAILED, f"container {item['name']}: {message}")
+    return None
 
 
 def _message(status: Raw) -> str:

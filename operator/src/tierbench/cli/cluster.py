@@ -37,10 +37,11 @@ _HINTS: Final = {
 
 
 class ClientSettings(Model):
-    """How a release starts clients, from the values of its chart."""
+    """How a release starts clients, from the values of its chart. `programs` are the images of other programs."""
 
     image: str
-    pull_policy: str = ""
+    programs: Mapping[str, str] = {}
+    pull_policies: Mapping[str, str] = {}
     pull_secrets: tuple[str, ...] = ()
     user: int | None = None
     priority_class: str = ""
@@ -49,13 +50,12 @@ class ClientSettings(Model):
 
     @property
     def images(self) -> Images:
-        """The image of a client, and how to run it."""
-        policies = {self.image: self.pull_policy} if self.pull_policy else {}
+        """The images, and how to run them."""
         return Images(
             client=self.image,
-            programs={},
+            programs=self.programs,
             pull_secrets=self.pull_secrets,
-            pull_policies=policies,
+            pull_policies=self.pull_policies,
             user=self.user,
             priority_class=self.priority_class,
             collector=self.collector,

@@ -26,6 +26,7 @@ from tierbench.results.units import join_words
 from tierbench.workloads.check import CheckRun, Place
 
 _SECONDS: Final = 120.0
+_ALL: Final = "all"
 _WORDS: Final = {State.OK: "ok", State.UNKNOWN: "–", State.LIMITED: "limited", State.BLOCKED: "no"}
 _STYLES: Final = {State.LIMITED: "yellow", State.BLOCKED: "red"}
 
@@ -52,7 +53,18 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
         metavar="IMAGE",
         help="the image of tierbench-client (default: that of the release that watches the namespace)",
     )
+    parser.add_argument(
+        "--images",
+        type=_words,
+        default=(),
+        metavar="NAMES",
+        help="also let the nodes pull the images of these programs, as in nginx,kafka, or of all",
+    )
     add_output_argument(parser, "table", "wide", "json", "yaml")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, text.split(","))))
 
 
 def doctor(options: argparse.Namespace) -> ExitCode:
@@ -92,6 +104,7 @@ async def _observe(options: argparse.Namespace, cluster: Cluster) -> tuple[Setup
         seconds=int(options.timeout),
         host_network=options.host_network,
         isolated=clients.network_policies,
+        pulled=_programs(options.images, clients),
     )
     print(f"Checking {join_words([place.node for place in places]) or 'no node'}.", file=sys.stderr, flush=True)
     outcomes = await CheckPods(cluster, run).check(places) if places else {}
@@ -109,6 +122,8 @@ def _joined(observed: Observed, outcome: Outcome | None) -> Observed:
         log_error=outcome.log_error,
         created=outcome.created,
         ended=outcome.ended,
+        image_problem=outcome.image_problem,
+        node_port_refused=outcome.node_port_refused,
     )
 
 
@@ -151,6 +166,18 @@ async def _clients(cluster: Cluster, image: str | None) -> ClientSettings:
             "the image of tierbench-client with --image"
         )
     return found
+
+
+def _programs(names: Sequence[str], clients: ClientSettings) -> tuple[str, ...]:
+    """Returns the programs of these names, or all."""
+    known = sorted(clients.programs)
+    if names and not known:
+        raise UserError("the release does not say which images it has, so --images cannot pull them: upgrade it")
+    chosen = known if _ALL in names else names
+    missing = [name for name in chosen if name not in known]
+    if missing:
+        raise UserError(f"the release has no image of {join_words(missing)}; it has those of {', '.join(known)}")
+    return tuple(chosen)
 
 
 def _nodes_of(node_class: NodeClass, nodes: Iterable[Mapping[str, Any]] | None) -> tuple[list[str], int]:

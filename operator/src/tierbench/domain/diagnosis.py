@@ -32,6 +32,7 @@ class Check(StrEnum):
     PORTS = "Ports"
     UDP = "UDP"
     SERVICES = "Services"
+    NODE_PORTS = "NodePorts"
     DNS = "DNS"
     CLOCK = "Clock"
     MEMORY = "Memory"
@@ -65,7 +66,8 @@ class Observed:
     """What was observed of a class.
 
     `log_error` is why the log could not be read, None if it was read, and empty if there was none to read. `created` is
-    when the pod was created, `ended` when its end was seen: both by the clock of the API server.
+    when the pod was created, `ended` when its end was seen: both by the clock of the API server. `image_problem` is why
+    further images were not pulled. `node_port_refused` is why the Service has no port on nodes.
     """
 
     name: str
@@ -78,6 +80,8 @@ class Observed:
     log_error: str | None = ""
     created: datetime | None = None
     ended: datetime | None = None
+    image_problem: Problem | None = None
+    node_port_refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -133,7 +137,8 @@ def _start(each: Observed) -> Iterator[Finding]:
     yield Finding(Check.NODE, State.OK, each.node)
     problem = each.pod_problem
     if problem is None:
-        yield from (Finding(check, State.OK) for check in (Check.IMAGE, Check.POD))
+        yield _images(each)
+        yield Finding(Check.POD, State.OK)
         return
     message = f"{problem.message[:_LONGEST].rstrip('. ')}. {_what_to_do(problem)}"
     if problem.reason == reasons.IMAGE_PULL_FAILED:
@@ -142,6 +147,20 @@ def _start(each: Observed) -> Iterator[Finding]:
         return
     yield Finding(Check.IMAGE, State.UNKNOWN)
     yield Finding(Check.POD, State.BLOCKED, problem.reason, f"The check pod on node {each.node} failed: {message}")
+
+
+def _images(each: Observed) -> Finding:
+    """Returns whether the node could pull all images that it was asked to pull. It has that of the client."""
+    problem = each.image_problem
+    if problem is None:
+        return Finding(Check.IMAGE, State.OK)
+    slow = problem.reason == reasons.TIMED_OUT
+    step = "Give it more time by `--timeout`." if slow else _what_to_do(problem)
+    message = (
+        f"Node {each.node} did not pull all images that `--images` names: "
+        f"{problem.message[:_LONGEST].rstrip('. ')}. {step}"
+    )
+    return Finding(Check.IMAGE, State.LIMITED, problem.reason, message)
 
 
 def _what_to_do(problem: Problem) -> str:
@@ -198,9 +217,11 @@ _PATHS: Final[Mapping[Check, str]] = {
     Check.PORTS: "tcp",
     Check.UDP: "udp",
     Check.SERVICES: "service",
+    Check.NODE_PORTS: "node_port",
     Check.DNS: "dns",
     Check.PING: "ping",
 }
+_OPTIONAL: Final = frozenset({Check.UDP, Check.NODE_PORTS, Check.PING})
 
 
 def _ways(each: Observed, observed: Sequence[Observed], nodes: Mapping[str, str], setup: Setup) -> Iterator[Finding]:
@@ -209,12 +230,15 @@ def _ways(each: Observed, observed: Sequence[Observed], nodes: Mapping[str, str]
         if check is Check.PING and each.line is not None and each.line.ping != OK:
             yield _not_permitted(each, setup)
             continue
+        if check is Check.NODE_PORTS and each.node_port_refused:
+            yield _without_node_port(each)
+            continue
         out, into = _closed(each, check), _closed_to(each.name, observed, check)
         if not out and not into:
             known = each.line is not None and any(_outcome(peer, check) for peer in each.line.peers)
             yield Finding(check, State.OK if known else State.UNKNOWN)
             continue
-        optional = check in {Check.UDP, Check.PING} or (setup.host_network and check in {Check.SERVICES, Check.DNS})
+        optional = check in _OPTIONAL or (setup.host_network and check in {Check.SERVICES, Check.DNS})
         direction = "" if out and into else "out" if out else "in"
         # Where TCP fails, the other protocols and Services fail for the same cause.
         own = {name: why for name, why in out.items() if check is Check.PORTS or name not in _closed(each, Check.PORTS)}
@@ -254,6 +278,12 @@ def _ways_message(each: Observed, check: Check, closed: Mapping[str, str], nodes
                 f"{pods} reach pods of {names}, but not by their Service ({why}). Run kube-proxy on the node, or what "
                 "replaces it there, such as EdgeMesh. Without it, use `access: HostNetwork`."
             )
+        case Check.NODE_PORTS:
+            return (
+                f"{pods} do not reach pods of {names} by a port of their node ({why}). Open its NodePorts (30000 to "
+                "32767 by default) in firewalls, and run kube-proxy on it, or what replaces it there. Clients outside "
+                "the cluster need them, too. Without them, use another `access`."
+            )
         case Check.DNS:
             return (
                 f"{pods} cannot resolve the names of Services ({why}). Check that they reach CoreDNS, and the "
@@ -279,6 +309,15 @@ def _not_permitted(each: Observed, setup: Setup) -> Finding:
         f"{where}, or set `ping.count: 0` in a NetworkBenchmark."
     )
     return Finding(Check.PING, State.LIMITED, why, message)
+
+
+def _without_node_port(each: Observed) -> Finding:
+    message = (
+        "The API server refuses a Service of the type NodePort in this namespace: "
+        f"{each.node_port_refused[:_LONGEST].rstrip('. ')}. Change the quota or the policy that refuses it, or use "
+        "another `access`."
+    )
+    return Finding(Check.NODE_PORTS, State.LIMITED, reasons.REFUSED, message)
 
 
 def _computer(each: Observed, setup: Setup) -> Iterator[Finding]:

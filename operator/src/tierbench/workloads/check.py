@@ -1,17 +1,19 @@
-"""The manifests of `kubectl tierbench doctor`: a pod that answers and one that asks, on a node of each class.
+"""The manifests of `kubectl tierbench doctor`: a pod that answers and one that asks, on a node of each class. Another
+one pulls images.
 
 All objects belong to a Job without pods. To delete it deletes them. After its deadline, Kubernetes deletes it.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from tierbench.api.benchmark import Access
 from tierbench.api.model import GROUP
 from tierbench.api.node_class import NodeClassSpec
-from tierbench.workloads.networking import egress_to_collector, egress_to_pods, host_and_port, service
+from tierbench.workloads.networking import egress_to_collector, egress_to_pods, host_and_port, node_port, service
 from tierbench.workloads.pods import (
     NO_SIDECARS,
     PING_SYSCTL,
@@ -29,9 +31,12 @@ LABEL_CHECK: Final = f"{GROUP}/check"
 """The label of all objects of one check."""
 LABEL_CHECK_ROLE: Final = f"{GROUP}/check-role"
 LABEL_CHECK_CLASS: Final = f"{GROUP}/check-class"
-ANSWERS, ASKS = "answers", "asks"
+ANSWERS, ASKS, PULLS = "answers", "asks", "pulls"
 
 _FIRST_PORT: Final = 28091
+_PORT: Final = "check"
+_ENDS: Final = {"command": ["true"], "terminationMessagePolicy": "FallbackToLogsOnError"}
+_FEW_REQUESTS: Final = {"cpu": "10m", "memory": "16Mi"}
 _SPARE_SECONDS: Final = 60
 _SPOOL: Final = "/spool"
 _TERMINATION_LOG: Final = "/dev/termination-log"
@@ -54,17 +59,18 @@ class Place:
 
 @dataclass(frozen=True)
 class AnsweringPod:
-    """A running pod that answers, and its Service."""
+    """A running pod that answers, the address of its node, and its Service."""
 
     place: Place
     address: str
+    host: str
     service: Manifest
 
 
 @dataclass(frozen=True)
 class CheckRun:
     """One check. `name` is that of the Job that owns everything, `uid` its UID. With `host_network`, the pods use the
-    network of their nodes."""
+    network of their nodes. `pulled` are the names of the programs whose images are pulled, too."""
 
     name: str
     namespace: str
@@ -72,6 +78,7 @@ class CheckRun:
     seconds: int
     host_network: bool = False
     isolated: bool = False
+    pulled: tuple[str, ...] = ()
     uid: str = ""
 
     @property
@@ -96,8 +103,12 @@ class CheckRun:
             },
         }
 
-    def policy(self) -> Manifest:
-        """Returns the NetworkPolicy, which lets the pods reach one another, as that of a benchmark does."""
+    def policy(self, services: Iterable[Manifest]) -> Manifest:
+        """Returns the NetworkPolicy, which lets the pods reach one another, as that of a benchmark does. Traffic
+        through a port of a node can have any address."""
+        ports = [port for each in services for port in each["spec"]["ports"]]
+        served = [{"port": port["targetPort"], "protocol": "TCP"} for port in ports]
+        on_nodes = [{"port": port["nodePort"], "protocol": "TCP"} for port in ports if "nodePort" in port]
         return {
             "apiVersion": "networking.k8s.io/v1",
             "kind": "NetworkPolicy",
@@ -105,15 +116,20 @@ class CheckRun:
             "spec": {
                 "podSelector": {"matchLabels": self.labels},
                 "policyTypes": ["Ingress", "Egress"],
-                "ingress": [{"from": [{"podSelector": {"matchLabels": self.labels}}]}],
-                "egress": [*egress_to_pods(self.labels), *egress_to_collector(self.images.collector)],
+                "ingress": [{"from": [{"podSelector": {"matchLabels": self.labels}}]}, {"ports": served}],
+                "egress": [
+                    *egress_to_pods(self.labels),
+                    *egress_to_collector(self.images.collector),
+                    {"ports": [*served, *on_nodes]},
+                ],
             },
         }
 
-    def service(self, place: Place) -> Manifest:
-        """Returns the Service of the pod that answers at a place."""
+    def service(self, place: Place, access: Access) -> Manifest:
+        """Returns the Service of the pod that answers at a place: of the type NodePort, or ClusterIP."""
         labels = self._pod_labels(place, ANSWERS)
-        return service(self._metadata(f"{self.name}-{place.index}", labels), labels, {"check": place.port}, "ClusterIP")
+        metadata = self._metadata(f"{self.name}-{place.index}", labels)
+        return service(metadata, labels, {_PORT: place.port}, access.value)
 
     def answering_pod(self, place: Place) -> Manifest:
         """Returns the pod that answers at a place."""
@@ -127,14 +143,23 @@ class CheckRun:
             place, ASKS, [*peers, *collector, f"--directory={_SPOOL}", f"--termination-log={_TERMINATION_LOG}"]
         )
 
+    def pulling_pod(self, place: Place) -> Manifest:
+        """Returns the pod that pulls the images of programs at a place. Each container ends at once."""
+        resources = measured_resources(None, _FEW_REQUESTS)
+        same = {**_ENDS, "resources": resources, "securityContext": RESTRICTED}
+        containers = [{"name": name, **self.images.pulled(self.images.programs[name]), **same} for name in self.pulled]
+        return self._placed(place, PULLS, containers)
+
     def _peer(self, answering: AnsweringPod) -> str:
         port, found = answering.place.port, answering.service
-        name = f"{found['metadata']['name']}.{self.namespace}.svc"
+        name, spec = f"{found['metadata']['name']}.{self.namespace}.svc", found["spec"]
+        by_node = spec["type"] == Access.NODE_PORT
         return json.dumps(
             {
                 "name": answering.place.name,
                 "address": host_and_port(answering.address, port),
-                "service": host_and_port(found["spec"]["clusterIP"], port),
+                "service": host_and_port(spec["clusterIP"], port),
+                "nodePort": host_and_port(answering.host, node_port(found, _PORT)) if by_node else "",
                 "host": name,
             }
         )
@@ -152,6 +177,19 @@ class CheckRun:
         }
 
     def _pod(self, place: Place, role: str, arguments: list[str]) -> Manifest:
+        container = {
+            "name": CLIENT,
+            **self.images.pulled(self.images.client),
+            "args": ["check", *arguments],
+            "env": [POD_IP_VARIABLE],
+            "resources": measured_resources(None),
+            "securityContext": RESTRICTED,
+            "terminationMessagePolicy": "FallbackToLogsOnError",
+            "volumeMounts": [{"name": "spool", "mountPath": _SPOOL}],
+        }
+        return self._placed(place, role, [container])
+
+    def _placed(self, place: Place, role: str, containers: list[Manifest]) -> Manifest:
         network: Manifest = {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"} if self.host_network else {}
         sysctls: Manifest = {} if self.host_network else {"sysctls": [PING_SYSCTL]}
         return {
@@ -168,18 +206,7 @@ class CheckRun:
                 "securityContext": {**pod_security(self.images.user), **sysctls},
                 "restartPolicy": "Never",
                 "activeDeadlineSeconds": self.seconds + _SPARE_SECONDS,
-                "containers": [
-                    {
-                        "name": CLIENT,
-                        **self.images.pulled(self.images.client),
-                        "args": ["check", *arguments],
-                        "env": [POD_IP_VARIABLE],
-                        "resources": measured_resources(None),
-                        "securityContext": RESTRICTED,
-                        "terminationMessagePolicy": "FallbackToLogsOnError",
-                        "volumeMounts": [{"name": "spool", "mountPath": _SPOOL}],
-                    }
-                ],
+                "containers": containers,
                 "volumes": [{"name": "spool", "emptyDir": {"sizeLimit": "1Mi"}}],
             },
         }
