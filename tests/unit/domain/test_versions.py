@@ -1,11 +1,17 @@
 """Objects and pods of other versions of tierbench, and CustomResourceDefinitions that differ."""
 
+from dataclasses import replace
 from typing import Any
 
-from tests.unit.domain.objects import benchmark
+import pytest
+
+from tests.unit.domain.objects import benchmark, seal
+from tests.unit.domain.scenarios import run_with
 from tests.unit.domain.world import World
 from tierbench.api.benchmark import BenchmarkStatus, Phase
 from tierbench.api.record import BenchmarkRecord
+from tierbench.domain.views import PodView, Termination
+from tierbench.workloads.workload import ROLE_CLIENT
 
 
 def world() -> World:
@@ -84,3 +90,33 @@ def test_unknown_fields_of_a_newer_version_stay_in_a_record() -> None:
     status = one.records[name].status.to_json()
     assert "ended" in status
     assert (status["further"], status["trials"][0]["further"]) == ("kept", "kept")
+
+
+@pytest.mark.parametrize(
+    ("message", "reason", "says"),
+    [
+        ('tierbench-client: unknown command "measure"', "ClientUnreadable", 'asks of it (unknown command "measure")'),
+        ('{"contract": 2}', "ClientUnreadable", "speaks contract 2, the operator 1"),
+        ('{"contract": 1}', "ClientUnreadable", "ends with another seal"),
+        (
+            seal("", {"reason": "InvalidArguments", "message": '--plan: the plan has no field "x"'}),
+            "InvalidArguments",
+            'and the chart of one: --plan: the plan has no field "x"',
+        ),
+    ],
+)
+def test_a_client_of_another_release_is_named_and_not_started_again(message: str, reason: str, says: str) -> None:
+    one, ended = world(), Termination(1, "Error", message)
+
+    def refuse(pod: PodView) -> None:
+        if pod.role == ROLE_CLIENT and pod.terminated is None:
+            one.logs[pod.uid] = ""
+            one.pods[pod.name] = replace(pod, image_id="registry.example/client@sha256:1", terminated=ended)
+
+    run_with(one, refuse)
+    statuses = [result.status for result in one.results.values()]
+    assert {status.reason for status in statuses} == {reason}
+    assert all(status.message.startswith("The client image registry.example/client@sha256:1 ") for status in statuses)
+    assert all(says in status.message for status in statuses)
+    assert all("the chart of one" in status.message for status in statuses)
+    assert not [name for name in one.manifests if "-a2" in name]

@@ -95,14 +95,21 @@ def test_seal() -> None:
     assert check_seal(parse_output(log), "").state is SealState.MISSING
     assert check_seal(parse_output(log), "Killed").state is SealState.MISSING
     assert check_seal(parse_output(log), seal(log)[:-20]).state is SealState.MISSING
-    assert check_seal(parse_output(log), '{"contract": 1}').state is SealState.MISSING
+    assert check_seal(parse_output(log), trial_line(2)).state is SealState.MISSING  # the end of the log of a killed one
 
 
-def test_a_seal_of_another_version_has_a_hint() -> None:
-    check = check_seal(parse_output(trial_line(1)), '{"contract": 2}')
-    assert check.state is SealState.UNKNOWN_VERSION
-    assert "version 2, not 1" in check.message
-    assert "install both from one release" in check.message
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ('{"contract": 2}', "speaks contract 2, the operator 1"),
+        ('{"contract": 1}', "ends with another seal (trials: Field required)"),
+        ("a line\ntierbench-client: unknown flag: --x\n", "does not know what the operator asks of it (unknown flag: "),
+    ],
+)
+def test_a_client_of_another_version_is_recognized(message: str, says: str) -> None:
+    check = check_seal(parse_output(trial_line(1)), message)
+    assert check.state is SealState.OTHER_VERSION
+    assert says in check.message
 
 
 def test_the_seal_contains_why_a_client_ended_early() -> None:
@@ -186,10 +193,7 @@ def test_a_number_is_an_integer_of_63_bits(number: str) -> None:
     )
     buckets = f'{{"schema": 6, "count": {number}, "indexes": [5], "counts": [{number}]}}'
     assert numbers(line.replace('"trial": 1', f'"distributions": {{"ping": {buckets}}}, "trial": 1')) == []
-    assert (
-        check_seal(parse_output(line), seal(line).replace('"trials": 1', f'"trials": {number}')).state
-        is SealState.MISSING
-    )
+    assert check_seal(parse_output(line), seal(line).replace('"trials": 1', f'"trials": {number}')).seal is None
 
 
 def test_control_characters_are_cut_where_a_line_is_read() -> None:

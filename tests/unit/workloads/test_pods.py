@@ -160,6 +160,15 @@ def test_what_the_spec_gives_is_enough_for_a_quota(
 
 
 @EACH_KIND
+def test_a_program_that_refuses_its_arguments_has_last_words(
+    make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [each for pod in pod_specs(World(make(**spec)), monkeypatch) for each in containers_of(pod)]
+    ours = [each for each in found if each["name"] in {"agent", "client"}]
+    assert {each["terminationMessagePolicy"] for each in ours} == {"FallbackToLogsOnError"}
+
+
+@EACH_KIND
 def test_no_directory_is_without_a_limit(make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for pod in pod_specs(World(make(**spec)), monkeypatch):
         assert all(volume["emptyDir"].get("sizeLimit") for volume in pod["volumes"] if "emptyDir" in volume)

@@ -33,6 +33,7 @@ _START_SECONDS: Final = 120
 _LOG_SECONDS: Final = 1.0
 _TRIAL_SECONDS: Final = 30.0
 _POD_SECONDS: Final = 5.0  # no event tells that the API server rejects a pod
+_INVALID_ARGUMENTS: Final = "InvalidArguments"
 NOTICE_SECONDS: Final = 5.0
 """How often a client looks whether a node is away."""
 
@@ -344,18 +345,26 @@ def _exit_problem(client: Client, client_exit: ClientExit) -> Problem:
         failure = check.seal.failure
         if failure.reason == reasons.TIMED_OUT:
             return _timed_out(client, failure.case)
-        return Problem(failure.reason, failure.message, failure.reason == reasons.INTERRUPTED, failure.case)
-    if output.problems:
-        message = (
-            f"The output of the client is invalid ({output.problems[0]}). Install the client image and the operator "
-            "from the same release."
-        )
+        message = failure.message
+        if failure.reason == _INVALID_ARGUMENTS:
+            message = (
+                f"{_image_of(pod)} refuses its arguments. If it is of another release than the operator, use images "
+                f"and the chart of one: {message}"
+            )
+        return Problem(failure.reason, message, failure.reason == reasons.INTERRUPTED, failure.case)
+    if output.problems or check.state is SealState.OTHER_VERSION:
+        what = check.message or f"prints what the operator cannot read ({output.problems[0]})"
+        message = f"{_image_of(pod)} {what}. Use images and the chart of one release."
         return Problem(reasons.CLIENT_UNREADABLE, message)
     if check.state is SealState.COMPLETE:
         return Problem(reasons.CLIENT_FAILED, "The client ended before its last trial.", transient=True)
     ending = f"{pod.terminated.reason or 'ended'}, exit code {pod.terminated.exit_code}"
     message = f"The client pod {pod.name} was lost ({ending}): {check.message}"
     return Problem(reasons.CLIENT_LOST, message, transient=True)
+
+
+def _image_of(pod: PodView) -> str:
+    return f"The client image {pod.image_id}" if pod.image_id else "The client"
 
 
 def _timed_out(client: Client, case: int) -> Problem:

@@ -26,6 +26,7 @@ from tierbench.api.contract import (
     Seal,
     TrialLine,
 )
+from tierbench.api.model import without_controls
 from tierbench.api.record import MAXIMUM_TRACE_BYTES, CollectedBy, RecordStatus, TrialTrace
 from tierbench.kinds.registry import kinds
 from tierbench.stats.distributions import merge_buckets
@@ -35,6 +36,8 @@ MAXIMUM_LINE_BYTES: Final = 1 << 20
 _COMPRESSION_LEVEL: Final = 1
 _KEPT_PARSED_BYTES: Final = 16 << 10
 _MAXIMUM_PROBLEMS: Final = 8
+_PROGRAM: Final = "tierbench-client: "
+_MAXIMUM_REFUSAL: Final = 300
 _INTEGER_BITS: Final = 63
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
 _LONG_NUMBER: Final = 19 * b"0"  # it may have more than 63 bits
@@ -192,12 +195,12 @@ def parse_output(log: str) -> Output:
 
 
 class SealState(StrEnum):
-    """What the seal shows about a log."""
+    """What the seal shows about a log, or about a client that has none because it is of another version."""
 
     COMPLETE = "Complete"
     CUT_SHORT = "CutShort"
     MISSING = "Missing"
-    UNKNOWN_VERSION = "UnknownVersion"
+    OTHER_VERSION = "OtherVersion"
 
 
 @dataclass(frozen=True)
@@ -212,20 +215,28 @@ class SealCheck:
 def check_seal(output: Output, message: str) -> SealCheck:
     """Compares an output with the termination message of the client that printed it."""
     body = _parse_object(message.encode())
-    if body is None:
+    if body is None or "record" in body:  # of a client that was killed, Kubernetes keeps the end of the log
+        refusal = _refusal(message)
+        if refusal:
+            return SealCheck(SealState.OTHER_VERSION, f"does not know what the operator asks of it ({refusal})")
         return SealCheck(SealState.MISSING, "it left no seal: it was killed, or it never started.")
     if body.get("contract") != CONTRACT_VERSION:
         version = str(body.get("contract"))[:16]
-        hint = "the client image and the operator do not match, install both from one release."
-        return SealCheck(SealState.UNKNOWN_VERSION, f"its seal has version {version}, not {CONTRACT_VERSION}: {hint}")
+        return SealCheck(SealState.OTHER_VERSION, f"speaks contract {version}, the operator {CONTRACT_VERSION}")
     try:
         seal = Seal.model_validate(body)
     except (ValidationError, RecursionError) as error:
-        return SealCheck(SealState.MISSING, f"its seal cannot be parsed: {_first_problem(error)}.")
+        return SealCheck(SealState.OTHER_VERSION, f"ends with another seal ({_first_problem(error)})")
     if (output.lines, output.sha256) == (seal.trials, seal.sha256) or _is_complete(output, seal):
         return SealCheck(SealState.COMPLETE, "", seal)
     short = f"{len(output.printed)} of the {seal.trials} trials that it printed have arrived."
     return SealCheck(SealState.CUT_SHORT, short, seal)
+
+
+def _refusal(message: str) -> str:
+    """Returns what a client says that refuses its arguments before it knows where to write a seal."""
+    last = message.strip().rpartition("\n")[2]
+    return without_controls(last.removeprefix(_PROGRAM)[:_MAXIMUM_REFUSAL]) if last.startswith(_PROGRAM) else ""
 
 
 def _is_complete(output: Output, seal: Seal) -> bool:

@@ -118,6 +118,7 @@ def agent_container(
         },
         "resources": sidecar_resources(resources, _REQUESTS),
         "securityContext": RESTRICTED,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [*mounts, {"name": "agent", "mountPath": _CREDENTIALS, "readOnly": True}],
     }
 
@@ -241,6 +242,7 @@ def client_job(
         **({"env": list(delivery.environment)} if delivery.environment else {}),
         "resources": measured_resources(resources),
         "securityContext": RESTRICTED,
+        "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [CREDENTIALS_MOUNT, *(directory.mount for directory in directories), *delivery.mounts],
     }
     sources = [
