@@ -100,8 +100,16 @@ class Running:
         return every
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
-        """Waits until the status has one of the phases, and returns it."""
-        return wait_for(f"{self.name} is {' or '.join(phases)}", lambda: self.status_in(*phases), seconds)
+        """Waits until the status has one of the phases, and returns it. A run that failed does not become Complete."""
+
+        def found() -> dict[str, Any] | None:
+            status = self.status_in(*phases, *(("Failed",) if "Complete" in phases else ()))
+            if status is not None and status["phase"] not in phases:
+                cause = next(item["message"] for item in status["conditions"] if item["type"] == "Failed")
+                raise AssertionError(f"{self.name} is not {' or '.join(phases)}. It has failed: {cause}")
+            return status
+
+        return wait_for(f"{self.name} is {' or '.join(phases)}", found, seconds)
 
     def status_in(self, *phases: str) -> dict[str, Any] | None:
         """Returns the status if it describes the current spec and has one of the phases."""
