@@ -256,6 +256,17 @@ def test_clients_resume_and_present_certificates_where_they_can(server: ApiServe
     create(server, BROKERS, body)
 
 
+def test_a_secret_has_the_ca_of_an_external_broker(server: ApiServer, name: str) -> None:
+    body = changed(smallest(BROKERS, name), "spec.tls", ["TLSv1.3"])
+    own = body["spec"]["brokers"]
+    outside = changed(body, "spec.brokers", [*own, *external()])
+    with pytest.raises(RefusedError, match=r"write external\.secretRef, and give its Secret the key ca\.crt"):
+        create(server, BROKERS, outside)
+    create(server, BROKERS, changed(outside, "spec.tls", ["None"]))
+    secret = changed(body, "spec.brokers", [*own, *external(secretRef={"name": "site"})])
+    create(server, BROKERS, changed(secret, "metadata.name", f"{name}-secret"))
+
+
 def test_sinetstream_sends_one_message_at_a_time(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), "spec.clients.engine", "SINETStream")
     with pytest.raises(RefusedError, match="the acknowledgement of each message: write inFlight: 1, or add pairs"):

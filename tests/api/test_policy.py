@@ -40,7 +40,7 @@ def _brokers(external: Json) -> Json:
 
 REFUSED_BY_EVERY_POLICY = [
     Row("", FileTransferBenchmark, {"spec.storage": {"hostPath": {"path": "/proc"}}}),
-    Row("", BrokerBenchmark, _brokers(DISGUISED)),
+    Row("", BrokerBenchmark, _brokers({**DISGUISED, "secretRef": {"name": "own"}})),
     Row("", NetworkBenchmark, {"spec.servers": {"external": DISGUISED}}),
 ]
 

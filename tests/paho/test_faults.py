@@ -191,7 +191,6 @@ USAGE: list[dict[str, Any]] = [
     {"warm_rounds": -1},
     {"pairs": 257},
     {"role": "Echo"},
-    {"username_file": "/absent"},
     {"surprise": 1},
 ]
 
@@ -203,6 +202,10 @@ def test_nonsense_on_the_command_line(broker: Mosquitto, changes: dict[str, Any]
 
 def test_own_messages_that_are_missing_are_named(broker: Mosquitto) -> None:
     assert failure_of(broker, content_folder="/absent")["reason"] == "MessagesUnusable"
+
+
+def test_a_secret_that_is_missing_is_named(broker: Mosquitto) -> None:
+    assert failure_of(broker, username_file="/absent")["reason"] == "SecretUnusable"
 
 
 def test_nonsense_is_sealed(run: Run) -> None:

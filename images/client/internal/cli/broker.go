@@ -68,6 +68,10 @@ func plannedBroker(given *plan.BrokerPlan) (*measurement, error) {
 
 func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *payload.Pool, program *engine.Engine) (*broker.Target, error) {
 	driver, err := newDriver(given, target, content, program)
+	if isAbsent(err) {
+		message := err.Error() + ": create the Secret of the broker, and give it this key"
+		return nil, &contract.Failure{Reason: "SecretUnusable", Message: message, Case: target.Case}
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"strconv"
 	"strings"
@@ -54,11 +55,8 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 	if err != nil {
 		return nil, err
 	}
-	var user account
-	if user.username, err = wordIn("usernameFile", target.UsernameFile); err != nil {
-		return nil, err
-	}
-	if user.password, err = wordIn("passwordFile", target.PasswordFile); err != nil {
+	user, err := accountOf(given, target)
+	if err != nil {
 		return nil, err
 	}
 	refused, err := egress.Parse(given.RefusedNetworks)
@@ -81,6 +79,21 @@ func newDriver(given *plan.BrokerPlan, target *plan.BrokerTarget, content *paylo
 		MessageBytes: messageBytes, Version: given.MQTT.Version,
 	}, nil
 }
+
+// accountOf returns the account of a client. A Secret may have no password, and with TLS the CA alone.
+func accountOf(given *plan.BrokerPlan, target *plan.BrokerTarget) (account, error) {
+	username, noUsername := wordIn("usernameFile", target.UsernameFile)
+	password, noPassword := wordIn("passwordFile", target.PasswordFile)
+	if isAbsent(noPassword) {
+		noPassword = nil
+	}
+	if isAbsent(noUsername) && given.TLS != "None" && password == "" {
+		noUsername = nil
+	}
+	return account{username, password}, errors.Join(noUsername, noPassword)
+}
+
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // clientSide returns how the client uses TLS; nil without.
 func clientSide(given *plan.BrokerPlan, target *plan.BrokerTarget, name string) (*tls.Config, error) {

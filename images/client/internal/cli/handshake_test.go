@@ -123,7 +123,7 @@ func requiresCertificates(t *testing.T, folder, open, resumes string, arguments 
 			"none":     {"ClientCertificateRefused", given},
 			"stranger": {"ClientCertificateRefused", slices.Concat(given, presented(stranger))},
 			"unused":   {"ClientCertificateUnused", slices.Concat(instead(given, open), presented(folder))},
-			"absent":   {"InvalidArguments", slices.Concat(given, presented("/absent"))},
+			"absent":   {"SecretUnusable", slices.Concat(given, presented("/absent"))},
 		} {
 			t.Run(version+" "+name, func(t *testing.T) {
 				_, trials, seal := sealed(t, test.arguments...)

@@ -183,6 +183,9 @@ func TestPostingFailsWithItsReason(t *testing.T) {
 		"no account":  {"RequestsRefused", "401 Unauthorized", withAccount.arguments("None", quickly)},
 		"size":        {"PayloadNotDelivered", "413", startPoster(t, small).arguments("None")},
 		"CA":          {"CertificateUnknown", "ca.crt", instead(withAccount.arguments("TLSv1.3"), "caFile="+startPoster(t, take).folder+"/tls.crt")},
+		"no Secret":   {"SecretUnusable", "usernameFile: open /absent", withAccount.arguments("None", "usernameFile=/absent", "passwordFile=/absent")},
+		"no username": {"SecretUnusable", "give it this key", withAccount.arguments("TLSv1.3", "usernameFile=/absent", "passwordFile="+withAccount.folder+"/password")},
+		"no CA":       {"SecretUnusable", "caFile: open /absent", instead(withAccount.arguments("TLSv1.3"), "caFile=/absent")},
 		"unreachable": {"BrokerUnreachable", "connection refused", instead(withAccount.arguments("None", quickly), "url=http://127.0.0.1:1/")},
 		"silent": {"BrokerUnreachable", "no response came in time", startPoster(t, func(writer http.ResponseWriter, request *http.Request) {
 			take(&mute{writer}, request)
@@ -206,6 +209,15 @@ func TestPostingFailsWithItsReason(t *testing.T) {
 	}
 	trial := measured(t, withAccount.arguments("None", "unacknowledged=1", "messages=10",
 		"usernameFile="+withAccount.folder+"/username", "passwordFile="+withAccount.folder+"/password")...)[0]
+	if trial.Exchange.Acknowledged != 10 {
+		t.Errorf("%+v", trial.Exchange)
+	}
+}
+
+func TestSecretOfAServerMayHaveTheCAAlone(t *testing.T) {
+	t.Parallel()
+	to := startPoster(t, take)
+	trial := measured(t, to.arguments("TLSv1.3", "unacknowledged=1", "messages=10", "usernameFile=/absent", "passwordFile=/absent")...)[0]
 	if trial.Exchange.Acknowledged != 10 {
 		t.Errorf("%+v", trial.Exchange)
 	}

@@ -248,8 +248,10 @@ class BrokerTarget(TargetFields):
 
     url: Address = Field(description="mqtt, mqtts, kafka or kafkas://HOST:PORT; http or https://HOST:PORT/PATH.")
     topic: str = Field(default="tierbench", min_length=1, max_length=200, description="Prefix of all topics.")
-    username_file: Path = Field(description="File with the user's name.")
-    password_file: Path = Field(description="File with the password.")
+    username_file: Path = Field(
+        description="File with the user's name. With TLS it need not exist: then the client has no account."
+    )
+    password_file: Path = Field(description="File with the password. It need not exist.")
     ca_file: Path = Field(description="The CA to trust instead of those of the system.")
     client_certificate_file: Path = Field(description="The certificate that the client presents. Empty: none.")
     client_key_file: Path = Field(description="The private key of this certificate.")

@@ -205,9 +205,10 @@ def _less(known: int, limit: str | None) -> int:
     return min(known, most) if known else most
 
 
-def secret_items(secret: str, *keys: str) -> dict[str, Any]:
-    """Returns keys of a Secret as files, for a projected volume."""
-    return {"secret": {"name": secret, "items": _items(keys)}}
+def secret_items(secret: str, *keys: str, optional: bool = False) -> dict[str, Any]:
+    """Returns keys of a Secret as files, for a projected volume. If they are `optional`, the pod starts without those
+    that do not exist."""
+    return {"secret": {"name": secret, "items": _items(keys), **({"optional": True} if optional else {})}}
 
 
 def secret_volume(name: str, instance: ServerInstance, keys: Sequence[str]) -> dict[str, Any]:

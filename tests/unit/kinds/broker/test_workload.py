@@ -132,6 +132,17 @@ def test_clients_get_no_private_key() -> None:
     assert plan_of(secured)["serverName"] == "server.tierbench.internal"
 
 
+def test_only_the_secret_of_the_user_may_lack_keys() -> None:
+    """Kubernetes starts no pod with an item of a Secret that does not exist, unless it is optional."""
+    (job, _) = jobs(workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"]))
+    (volume,) = job["spec"]["template"]["spec"]["volumes"]
+    sources = [source["secret"] for source in volume["projected"]["sources"]]
+    assert [(each["name"], each.get("optional", False)) for each in sources] == [
+        ("bb-demo-r1-s1-uid-1", False),
+        ("site", True),
+    ]
+
+
 def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> None:
     given = workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)

@@ -51,6 +51,8 @@ _REASONS: Final = Reasons(
         "closed connection for a minute. Send fewer messages, or use `clients.connections: EachTrial`.",
         "RequestsRefused": "The HTTP server answers messages with another status than 2xx. Fix `external.path` or the "
         "account, or read the server's log.",
+        "SecretUnusable": "The Secret of an external broker does not exist, or lacks a key. The message names the key. "
+        "TLS needs `ca.crt`, and without TLS a Secret needs `username`.",
         "SeveralBrokers": "The Kafka has more than one broker, and the engine SINETStream supports one. Measure it "
         "with `clients.engine: Native`.",
         "TlsVersionRefused": "The broker does not allow the version of TLS. Choose another `tls`.",

@@ -207,11 +207,12 @@ class External:
         )
 
     def endpoint(self, context: BrokerContext, server: RunningServer, levels: Mapping[str, str]) -> Endpoint:
-        """Returns the address in the spec. Account, CA and the client's certificate are in the user's Secret."""
+        """Returns the address in the spec. Account, CA and the client's certificate are in the user's Secret, of which
+        the client says what it lacks."""
         external = cast(server_spec.External, context.broker.external)
         certificate = TLS_CERTIFICATE if requires_certificate(levels) else ()
         keys = (*ACCOUNT, *((CA,) if is_secure(levels) else ()), *certificate)
-        users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *keys),)
+        users = () if external.secret_ref is None else (secret_items(external.secret_ref.name, *keys, optional=True),)
         secrets = (secret_items(server.instance.attached, *AGENT), *users)
         policy = context.policy
         allowed = (*policy.allowed_networks, *policy.allowed_names)

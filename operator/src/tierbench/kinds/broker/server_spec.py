@@ -123,8 +123,9 @@ class SecretReference(Model):
         253,
         r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$",
         "is not the name of a Secret: see `kubectl get secrets`",
-        "Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for TLS. With "
-        "tlsClients.certificates, tls.crt and tls.key are the certificate of the client and its key.",
+        "Name of the Secret. Its keys are username and password, if the broker needs them, and ca.crt for TLS: the CA "
+        "that signed the certificate of the broker. With tlsClients.certificates, tls.crt and tls.key are the "
+        "certificate of the client and its key.",
         least=1,
     )
 
@@ -152,7 +153,9 @@ class External(Model):
         "With protocol: HTTP: path of the requests, with the query if there is one. The default is /.",
         default=None,
     )
-    secret_ref: SecretReference | None = Field(default=None, description="Credentials, and the CA for TLS.")
+    secret_ref: SecretReference | None = Field(
+        default=None, description="Credentials, and the CA for TLS. Required with TLS."
+    )
 
 
 class Broker(Model):

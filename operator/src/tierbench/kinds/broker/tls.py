@@ -79,6 +79,11 @@ _USUAL: Final = "self.tlsClients.handshakes == ['Full'] && self.tlsClients.certi
 _NO_CERTIFICATES: Final = "self.tlsClients.certificates == ['None']"
 TLS_RULES: Final = (
     Rule(
+        "self.tls.all(t, t == 'None') || self.brokers.all(b, !has(b.external) || has(b.external.secretRef))",
+        "clients trust no CA but that of an external broker: with TLS write external.secretRef, and give its Secret "
+        "the key ca.crt; or write tls: [None]",
+    ),
+    Rule(
         f"{_USUAL} || self.tls.exists(t, t != 'None')",
         "tlsClients is only for connections with TLS: write, for example, tls: [TLSv1.3], or remove tlsClients",
     ),
