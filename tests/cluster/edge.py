@@ -12,6 +12,7 @@ from tests.cluster.processes import wait
 
 AWAY_SECONDS: Final = 90
 PERIOD_SECONDS: Final = 300
+_KUBELET: Final = ("--protocol", "tcp", "--dport", "10250")
 _PROXY: Final = "kube-proxy"
 _SERVICES: Final = ("--table", "nat", "--list-rules", "KUBE-SERVICES")
 
@@ -19,16 +20,15 @@ _SERVICES: Final = ("--table", "nat", "--list-rules", "KUBE-SERVICES")
 @contextmanager
 def no_logs(node: NodeMachine) -> Iterator[None]:
     """Nothing listens at the port of the kubelet, as on KubeEdge without its tunnel."""
-    port = ("--protocol", "tcp", "--dport", "10250")
-    with _rules(node, ("INPUT", *port, "--jump", "REJECT", "--reject-with", "tcp-reset")):
+    with _rules(node, ("INPUT", *_KUBELET, "--jump", "REJECT", "--reject-with", "tcp-reset")):
         yield
 
 
 @contextmanager
 def nat(node: NodeMachine) -> Iterator[None]:
-    """The node can dial out, and nothing can dial in. Connections into it that exist, as for logs, break as well."""
-    dialed = ("--in-interface", "eth0", "--match", "conntrack", "--ctdir", "ORIGINAL", "--jump", "DROP")
-    with _rules(node, ("INPUT", *dialed), ("FORWARD", *dialed)):
+    """The node can dial out, and nothing can dial in. The API server's connection to the kubelet breaks as well."""
+    new = ("--in-interface", "eth0", "--match", "conntrack", "--ctstate", "NEW", "--jump", "DROP")
+    with _rules(node, ("INPUT", *new), ("FORWARD", *new), ("INPUT", *_KUBELET, "--jump", "DROP")):
         yield
 
 
