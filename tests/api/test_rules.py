@@ -37,6 +37,7 @@ RULES_WITH_OWN_TESTS = {
     (BrokerBenchmark, "spec", "clients.engine: SINETStream measures MQTT 3.1.1 only"),
     (BrokerBenchmark, "spec", "clients.connections: EachMessage is only for MQTT"),
     (BrokerBenchmark, "spec", "clients.connections: EachMessage has one message of a publisher in flight"),
+    (BrokerBenchmark, "spec", "clients trust no CA but that of an external broker"),
     (BrokerBenchmark, "spec", "tlsClients is only for connections with TLS"),
     (BrokerBenchmark, "spec", "only clients.engine: Native resumes sessions and presents certificates"),
     (BrokerBenchmark, "spec", "Kafka resumes few sessions, because Java refuses most tickets"),
