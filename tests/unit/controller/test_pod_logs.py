@@ -74,3 +74,17 @@ async def test_a_part_that_prints_nothing_delays_a_reconcile_a_moment(
     logs.pieces["a"].put_nowait(trial_line(1))
     await logs.reconciled.wait()
     assert logs.reconciles == 1
+
+
+async def test_a_trial_that_is_printed_again_causes_no_reconcile() -> None:
+    logs: Any = Logs()
+    follower = LogFollower(logs, OWNER, Inbox(), logs.reconcile)
+    await follower.read([part("a")])
+    for trial in (*[1] * 100, 2):
+        logs.reconciled.clear()
+        logs.pieces["a"].put_nowait(trial_line(trial))
+    while logs.reconciles < 2:
+        await logs.reconciled.wait()
+        logs.reconciled.clear()
+    follower.close()
+    assert logs.reconciles == 2

@@ -109,7 +109,7 @@ class LogFollower:
 
     def _observe_trial(self) -> None:
         """Calls `on_trials` at once if no part of a client is behind the others, or else after a wait for them."""
-        if len({known.output.lines for known in self._pods.values() if not known.complete}) == 1:
+        if len({len(known.output.printed) for known in self._pods.values() if not known.complete}) == 1:
             self._stop_waiting()
             self._on_trials()
         else:
@@ -205,10 +205,11 @@ class LogFollower:
         async with aclosing(log) as pieces:
             async for piece in pieces:
                 if reader.feed(piece) and known is not None:
-                    lines = known.output.lines
+                    trials = len(known.output.printed)
                     if known.update(reader.output):
                         known.broken = False
-                    if known.output.lines > lines or known.output.full:  # nothing follows from a trial that has begun
+                    # Nothing follows from a trial that has begun, or that is printed again.
+                    if len(known.output.printed) > trials or known.output.full:
                         self._observe_trial()
                 if reader.is_full:
                     break
