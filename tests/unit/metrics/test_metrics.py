@@ -198,8 +198,19 @@ async def test_an_invalid_result_does_not_affect_the_others(caplog: pytest.LogCa
     for change in ({"levels": {"fileSize": "much"}}, {"run": "first"}):
         raw = raw_result(cacheState="Cold")
         store.update_result(raw | {"spec": raw["spec"] | change}, deleted=False)
+    raw = raw_result(cacheState="Cold")
+    raw["status"]["histograms"]["durationNanoseconds"]["counts"] = [1, 1]
+    store.update_result(raw, deleted=False)
     assert one(await samples(store), "tierbench_file_transfer_retries") == 0
-    assert caplog.text.count("ignoring invalid object") == 2
+    assert caplog.text.count("ignoring invalid object") == 3
+
+
+async def test_the_order_of_buckets_changes_no_count() -> None:
+    raw = raw_result()
+    raw["status"]["histograms"]["durationNanoseconds"] |= {"exponents": [3, -2, 1], "counts": [1, 2, 4]}
+    found = await samples(filled(raw))
+    counts = [one(found, "tierbench_file_transfer_duration_seconds_bucket", le=le) for le in ("0.125", "0.25", "2.0")]
+    assert counts == [0, 2, 6]
 
 
 async def test_only_factors_of_the_kind_are_labels() -> None:

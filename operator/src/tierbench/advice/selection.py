@@ -128,7 +128,8 @@ def project_result(spec: PlacementAdviceSpec, raw: Mapping[str, Any]) -> Benchma
     quantities = quantities_read(spec, kind, there)
     bases = (quantities, (time_quantity(kind, there),))
     status["statistics"] = {name: there[name] for names in bases for name in names if name in there}
-    result = with_derived_quantities(BenchmarkResult.model_validate({**raw, "status": status}), quantities)
+    valid = BenchmarkResult.model_validate({**raw, "status": status}, by_name=False)
+    result = with_derived_quantities(valid, quantities)
     metadata, asked, found = result.metadata, result.spec, result.status
     known = Metadata(name=metadata.name, namespace=metadata.namespace, labels=metadata.labels)
     places = {

@@ -218,7 +218,7 @@ class ResultStore(Generic[Kept]):
             metadata = _metadata(raw)
             if not metadata.ended:
                 return StoredResult(metadata, _text(_read_fields(kind, raw)))
-            result = BenchmarkResult.model_validate(raw)
+            result = BenchmarkResult.model_validate(raw, by_name=False)
             return StoredResult(metadata, _text(_read_fields(kind, raw)), _measured(result), self._keep(result))
         except (KeyError, ValueError, TypeError, AttributeError) as error:
             name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"

@@ -6,9 +6,11 @@ are the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
+from itertools import accumulate, starmap
 from typing import Final, Literal
 
 from tierbench.api.benchmark import Phase
@@ -82,7 +84,12 @@ def _unit(quantity: str) -> float:
 
 def label_text(labels: Labels) -> str:
     """Returns labels as the text format writes them between braces."""
-    return ",".join(f'{name}="{value.translate(_ESCAPES)}"' for name, value in labels.items())
+    return ",".join(starmap(_label, labels.items()))
+
+
+@lru_cache(maxsize=4096)
+def _label(name: str, value: str) -> str:
+    return f'{name}="{value.translate(_ESCAPES)}"'
 
 
 _Position = tuple[Family, str, str]
@@ -139,9 +146,10 @@ class Samples:
         """Adds a histogram, unless it is None."""
         if found is None:
             return
-        buckets, total = tuple(zip(found.exponents, found.counts, strict=True)), sum(found.counts)
-        counts = [sum(count for bucket, count in buckets if bucket <= exponent) for exponent in family.exponents]
-        self._extend(family.positions, [*counts, total, total, found.sum_nanoseconds / 1e9])
+        buckets = sorted(zip(found.exponents, found.counts, strict=True))
+        bounds, below = [bound for bound, _ in buckets], [0, *accumulate(count for _, count in buckets)]
+        counts = [below[bisect_right(bounds, exponent)] for exponent in family.exponents]
+        self._extend(family.positions, [*counts, below[-1], below[-1], found.sum_nanoseconds / 1e9])
 
     def _extend(self, positions: tuple[_Position, ...], values: Sequence[float]) -> None:
         self._layout = _extended(self._layout, positions)
@@ -267,8 +275,12 @@ def label_name(name: str) -> str:
 
 def _labels(levels: Mapping[str, str], names: Sequence[str]) -> Labels:
     """Returns the levels with these names as labels. Sizes are in bytes."""
-    known = {name: levels[name] for name in names if name in levels}
-    return {label_name(name): str(parse_size(level)) if is_size(name) else level for name, level in known.items()}
+    return {label_name(name): _label_value(name, levels[name]) for name in names if name in levels}
+
+
+@lru_cache(maxsize=4096)
+def _label_value(name: str, level: str) -> str:
+    return str(parse_size(level)) if is_size(name) else level
 
 
 def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
