@@ -13,7 +13,6 @@ from benchmarks.peers.measure import RUNS, Comparison, limit
 from tests.ports import free_ports
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import application, serve
 
 SECONDS, MEGABYTES = 1, 250
@@ -50,7 +49,7 @@ def _resident_megabytes(pid: int | None) -> float:
 
 def _serve(port: int, ready: Connection) -> None:
     """Runs the operator's HTTP server with a store of results."""
-    store = ResultStore(result_samples)
+    store = ResultStore()
     run = {"number": 1, "startTime": "2026-11-20T22:00:00Z", "completionTime": "2026-11-20T23:00:00Z"}
     benchmark = {"kind": "FileTransferBenchmark", "metadata": {"name": "files", "namespace": "default"}}
     store.update_benchmark(benchmark | {"status": {"run": run}}, deleted=False)

@@ -15,7 +15,6 @@ from tierbench.controller.credentials import certificates
 from tierbench.domain.results import ResultStore
 from tierbench.kube.connect import connect_by_kubeconfig
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import result_samples
 from tierbench.metrics.server import Protection, ScrapeGuard, application, may_get, serve, tls_context
 
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
@@ -41,7 +40,7 @@ def token_of(server: ApiServer, name: str, *, permitted: bool) -> str:
 async def url(server: ApiServer) -> AsyncIterator[str]:
     """Yields the address of the operator's server, which asks this API server to authorize clients."""
     (port,) = free_ports(1)
-    store = ResultStore(result_samples)
+    store = ResultStore()
     store.mark_filled()
     made = certificates("tierbench-operator")
     async with connect_by_kubeconfig(str(server.kubeconfig), None) as (kube, _):

@@ -12,7 +12,6 @@ from tests.unit.report.published import measured, published
 from tierbench.cli.main import main
 from tierbench.controller.snapshot import ControllerRefManager
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.results import result_samples
 from tierbench.workloads.workload import Owner
 
 NEWER = {"kind": "LatencyBenchmark", "name": "newer"}
@@ -73,7 +72,7 @@ def test_what_else_is_wrong_with_a_result_still_ends_a_command(tmp_path: Path, c
 
 
 async def test_a_benchmark_does_not_take_it_for_its_own() -> None:
-    key, store = ("FileTransferBenchmark", "ns", "demo"), ResultStore(result_samples)
+    key, store = ("FileTransferBenchmark", "ns", "demo"), ResultStore()
     store.update_result(newer(raw_result()), deleted=False)
     assert store.of(key) == ()
     body = raw_result()

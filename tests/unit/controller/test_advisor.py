@@ -20,18 +20,17 @@ from tierbench.controller.context import TRIES, Context, ObjectCaches
 from tierbench.domain.results import ResultStore
 from tierbench.domain.status import advice_status
 from tierbench.kube.client import ApiError, NotFoundError
-from tierbench.metrics.results import result_samples
 
 FAST, SLOW = (1.0, 1.01, 0.99, 1.0), (2.0, 2.02, 1.98, 2.0)
 STATUS = ("PATCH", "/photos/status")
 INVALID = ApiError(422, "Invalid", "status.ranking[0].nodeClass: Required value")
 
 
-class CountedResults(ResultStore[Any]):
+class CountedResults(ResultStore):
     """Counts how often it is read."""
 
     def __init__(self) -> None:
-        super().__init__(result_samples)
+        super().__init__()
         self.reads = 0
 
     def texts(self, namespace: str, benchmarks: Sequence[str] = ()) -> list[bytes]:
@@ -309,7 +308,7 @@ async def test_newest_advices_beyond_the_limit_are_answered_when_others_are_dele
 
 
 def test_only_changed_results_and_ended_runs_require_new_answers() -> None:
-    store, raw = ResultStore(result_samples), Cluster().add("cloud", FAST, 1)
+    store, raw = ResultStore(), Cluster().add("cloud", FAST, 1)
     assert store.update_result(raw, deleted=False)
     assert not store.update_result(raw, deleted=False)
     again = raw | {"metadata": raw["metadata"] | {"uid": "other"}}

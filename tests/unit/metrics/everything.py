@@ -7,7 +7,7 @@ from tests.unit.kinds.network import test_metrics as test_network
 from tests.unit.metrics.test_metrics import condition, filled, raw_benchmark, raw_result
 from tests.unit.results.preflights import node_network
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import render, samples
+from tierbench.metrics.results import SampleCache, render
 
 
 def metrics_text() -> str:
@@ -29,5 +29,5 @@ def metrics_text() -> str:
     held["status"]["run"]["networks"] = [node_network().to_json()]
     store.update_benchmark(held, deleted=False)
     stores = (store, test_broker.filled(), test_network.filled())
-    results = "".join(render([found for one in stores for found in samples(one)]))
+    results = "".join(render([found for one in stores for found in SampleCache().read(one.newest_runs())]))
     return results + generate_latest(metrics.registry).decode()

@@ -21,8 +21,7 @@ from tierbench.api.record import RecordStatus
 from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.domain.results import ResultStore
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import render, result_samples
-from tierbench.metrics.results import samples as exported
+from tierbench.metrics.results import SampleCache, render, result_samples
 from tierbench.metrics.server import application
 from tierbench.results.aggregate import add_trials, conclude, fail
 
@@ -65,14 +64,14 @@ def leader() -> OperatorMetrics:
 
 
 async def scrape(
-    store: ResultStore[Any], path: str = "/metrics", accept: str = "text/plain", metrics: OperatorMetrics | None = None
+    store: ResultStore, path: str = "/metrics", accept: str = "text/plain", metrics: OperatorMetrics | None = None
 ) -> tuple[int, str]:
     async with TestClient(TestServer(application(store, metrics or leader()))) as client:
         response = await client.get(path, headers={"Accept": accept})
         return response.status, await response.text()
 
 
-async def samples(store: ResultStore[Any]) -> Samples:
+async def samples(store: ResultStore) -> Samples:
     store.mark_filled()
     status, text = await scrape(store)
     assert status == 200
@@ -90,8 +89,8 @@ def one(found: Samples, name: str, **labels: str) -> float:
     return value
 
 
-def filled(raw: dict[str, Any] | None = None) -> ResultStore[Any]:
-    store = ResultStore(result_samples)
+def filled(raw: dict[str, Any] | None = None) -> ResultStore:
+    store = ResultStore()
     store.update_benchmark(raw_benchmark(), deleted=False)
     store.update_result(raw or raw_result(), deleted=False)
     store.mark_filled()
@@ -194,15 +193,30 @@ async def test_missing_nodes_share_one_series() -> None:
 
 
 async def test_an_invalid_result_does_not_affect_the_others(caplog: pytest.LogCaptureFixture) -> None:
-    store = filled()
-    for change in ({"levels": {"fileSize": "much"}}, {"run": "first"}):
-        raw = raw_result(cacheState="Cold")
-        store.update_result(raw | {"spec": raw["spec"] | change}, deleted=False)
-    raw = raw_result(cacheState="Cold")
-    raw["status"]["histograms"]["durationNanoseconds"]["counts"] = [1, 1]
-    store.update_result(raw, deleted=False)
-    assert one(await samples(store), "tierbench_file_transfer_retries") == 0
-    assert caplog.text.count("ignoring invalid object") == 3
+    store, raw = filled(), raw_result(cacheState="Cold")
+    histogram = raw["status"]["histograms"]["durationNanoseconds"] | {"counts": [1, 1]}
+    for change in (
+        {"spec": raw["spec"] | {"levels": {"fileSize": "much"}}},
+        {"spec": raw["spec"] | {"run": "first"}},
+        {"status": raw["status"] | {"histograms": {"durationNanoseconds": histogram}}},
+    ):
+        caplog.clear()
+        store.update_result(raw | change, deleted=False)
+        assert one(await samples(store), "tierbench_file_transfer_retries") == 0
+        assert caplog.text.count("ignoring invalid object") == 1
+
+
+def test_a_scrape_reads_only_results_that_are_new() -> None:
+    store, cache = filled(), SampleCache()
+    store.update_result(raw_result(cacheState="Cold"), deleted=False)
+    before = cache.read(store.newest_runs())
+    changed = raw_result(cacheState="Cold", seconds=3)
+    changed["metadata"]["resourceVersion"] = "9"
+    store.update_result(changed, deleted=False)
+    after = cache.read(store.newest_runs())
+    assert [one in before for one in after] == [False, True, False]
+    store.update_result(changed, deleted=True)
+    assert len(cache.read(store.newest_runs())) == 2
 
 
 async def test_the_order_of_buckets_changes_no_count() -> None:
@@ -244,7 +258,7 @@ async def test_bucket_counts_are_exact(nanoseconds: list[int]) -> None:
 
 
 async def test_only_the_newest_complete_run_counts() -> None:
-    store = ResultStore(result_samples)
+    store = ResultStore()
     store.update_benchmark(raw_benchmark(2, complete=False), deleted=False)
     store.update_result(raw_result(1, seconds=1), deleted=False)
     store.update_result(raw_result(2, seconds=2), deleted=False)
@@ -254,7 +268,7 @@ async def test_only_the_newest_complete_run_counts() -> None:
 
 
 async def test_deleting_a_benchmark_ends_its_series() -> None:
-    store = ResultStore(result_samples)
+    store = ResultStore()
     store.update_benchmark(raw_benchmark(), deleted=False)
     store.update_result(raw_result(), deleted=False)
     store.update_result(raw_result(), deleted=True)
@@ -269,7 +283,7 @@ async def test_deleting_a_benchmark_ends_its_series() -> None:
     )
 )
 async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, str]]) -> None:
-    store = ResultStore(result_samples)
+    store = ResultStore()
     for name in ("one", "two"):
         store.update_benchmark(raw_benchmark(name=name), deleted=False)
         for size, concurrency, state in cases:
@@ -281,19 +295,19 @@ async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, st
 
 
 async def test_it_is_not_ready_before_all_results_are_read() -> None:
-    status, text = await scrape(ResultStore(result_samples))
+    status, text = await scrape(ResultStore())
     assert status == 503
     assert "still reading" in text
-    assert (await scrape(ResultStore(result_samples), "/readyz"))[0] == 503
-    assert (await scrape(ResultStore(result_samples), "/healthz"))[0] == 200
+    assert (await scrape(ResultStore(), "/readyz"))[0] == 503
+    assert (await scrape(ResultStore(), "/healthz"))[0] == 200
 
 
 async def test_a_waiting_operator_is_alive_and_reports_why_it_waits() -> None:
     metrics = OperatorMetrics()
     metrics.waits_for = "Another operator watches the same namespaces."
-    found = await scrape(ResultStore(result_samples), "/readyz", metrics=metrics)
+    found = await scrape(ResultStore(), "/readyz", metrics=metrics)
     assert found == (503, "Another operator watches the same namespaces.\n")
-    assert (await scrape(ResultStore(result_samples), "/healthz", metrics=metrics))[0] == 200
+    assert (await scrape(ResultStore(), "/healthz", metrics=metrics))[0] == 200
 
 
 async def test_a_standby_is_ready_and_exposes_no_results() -> None:
@@ -313,7 +327,7 @@ async def test_a_standby_is_ready_and_exposes_no_results() -> None:
 
 
 async def test_a_standby_is_not_ready_before_all_results_are_read() -> None:
-    assert (await scrape(ResultStore(result_samples), "/readyz", metrics=OperatorMetrics()))[0] == 503
+    assert (await scrape(ResultStore(), "/readyz", metrics=OperatorMetrics()))[0] == 503
 
 
 def test_a_benchmark_long_past_its_deadline_is_overdue() -> None:
@@ -358,7 +372,7 @@ def test_each_pair_of_nodes_has_the_known_series_of_its_preflight() -> None:
     store.update_benchmark(held, deleted=False)
     found = {
         sample.name: (sample.labels["server_node"], sample.labels["client_node"], sample.value)
-        for family in text_string_to_metric_families("".join(render(exported(store))))
+        for family in text_string_to_metric_families("".join(render(SampleCache().read(store.newest_runs()))))
         for sample in family.samples
         if sample.name.startswith("tierbench_preflight")
     }

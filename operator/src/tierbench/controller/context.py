@@ -27,7 +27,6 @@ from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldErr
 from tierbench.kube.informer import InformerCache
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import Samples, result_samples
 from tierbench.workloads.workload import LABEL_BENCHMARK, LABEL_KIND, LABEL_ROLE, Owner
 
 FINALIZER: Final = f"{GROUP}/cleanup"
@@ -82,9 +81,9 @@ class ObjectCaches:
     They keep only the fields that are read, and of pods, Jobs and Services only those that may belong to a benchmark.
     """
 
-    def __init__(self, results: ResultStore[Samples] | None = None) -> None:
+    def __init__(self, results: ResultStore | None = None) -> None:
         types = (PODS, JOBS, SERVICES, LEASES, *(model.KIND.resource for model in BENCHMARKS.values()))
-        self.results = results or ResultStore(result_samples)
+        self.results = results or ResultStore()
         self._caches: dict[ResourceType, InformerCache[Key]] = {each: InformerCache(benchmark_of) for each in types}
         self._foreign: dict[Key, dict[str, None]] = {}
         self._expected_jobs: set[Name] = set()
@@ -285,7 +284,7 @@ class Context:
     inbox: Inbox = field(default_factory=Inbox)
 
     @property
-    def results(self) -> ResultStore[Samples]:
+    def results(self) -> ResultStore:
         """The store of all results."""
         return self.objects.results
 

@@ -76,10 +76,11 @@ def _protection(kube: Kube) -> Protection:
 async def _run(context: Context, elector: LeaderElector, stop: asyncio.Event) -> None:
     """Is on standby with synced reflectors, then leads until a signal ends kopf."""
     advisor = Advisor(context)
-    await check_definitions(context.kube, context.definitions, context.metrics)
     async with asyncio.TaskGroup() as group:
+        checked = group.create_task(check_definitions(context.kube, context.definitions, context.metrics))
         for informer in reflected(context, advisor):
             await _start_informer(context, informer, group)
+        await checked
         context.results.has_results = True
         await elector.is_leader.wait()
 

@@ -72,7 +72,7 @@ class ControllerRefManager:
         self._provider_pods: set[str] = set()
         self._results: dict[str, tuple[tuple[str, int], BenchmarkResult | None]] = {}
 
-    async def parse(self, results: Iterable[StoredResult[Any]]) -> None:
+    async def parse(self, results: Iterable[StoredResult]) -> None:
         """Parses the results that have changed, and forgets others. It yields to other tasks between two results."""
         parsed = {}
         for stored in results:
@@ -115,7 +115,7 @@ class ControllerRefManager:
         )
 
 
-def _parse_result(stored: StoredResult[Any]) -> BenchmarkResult | None:
+def _parse_result(stored: StoredResult) -> BenchmarkResult | None:
     """Returns a result, or None if this version cannot parse it."""
     try:
         return stored.parse()

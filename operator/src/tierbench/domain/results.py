@@ -3,30 +3,28 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Protocol
 
 from pydantic_core import to_json
 
 from tierbench.api.benchmark import BenchmarkStatus
 from tierbench.api.canonical import fingerprint
+from tierbench.api.record import BenchmarkReference
 from tierbench.api.result import LABEL_SUPERSEDED, BenchmarkResult, ResultPhase
 from tierbench.domain import reasons
-from tierbench.kinds.registry import kind_of
 from tierbench.kube.meta import Name, Raw
-from tierbench.results.quantities import compared_quantities
 
 BenchmarkKey = tuple[str, str, str]
 """Kind, namespace and name of a benchmark."""
 
-Kept = TypeVar("Kept")
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "labels")
 _UNREAD_SPEC: Final = frozenset({"alternation"})
-_UNREAD_NODE: Final = frozenset({"kernel", "osImage", "kubelet", "runtime", "storage"})
-_UNREAD_STATUS: Final = frozenset({"display", "histograms", "totals", "storedBytes"})
+_UNREAD_NODE: Final = frozenset({"osImage", "kubelet", "runtime"})
+_UNREAD_STATUS: Final = frozenset({"display", "storedBytes"})
 _logger = logging.getLogger(__name__)
 
 
@@ -46,9 +44,9 @@ class ResultMetadata:
     superseded: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class StoredResult(Generic[Kept]):
-    """What is kept of a result: the JSON of what is read of it, and `kept`, the converted form of one that has ended.
+@dataclass(frozen=True, slots=True, eq=False)
+class StoredResult:
+    """What is kept of a result: the JSON of what is read of it, not validated.
 
     `measured` is the time in seconds since 1970, or None if it was not measured.
     """
@@ -56,7 +54,6 @@ class StoredResult(Generic[Kept]):
     metadata: ResultMetadata
     text: bytes
     measured: float | None = None
-    kept: Kept | None = None
 
     def parse(self) -> BenchmarkResult:
         """Returns the result with the fields that are read. Raises ValidationError."""
@@ -81,23 +78,22 @@ class StoredRun:
 
 
 @dataclass(frozen=True)
-class NewestRun(Generic[Kept]):
+class NewestRun:
     """The newest run of a benchmark that has ended. `measured` is the time of the last measured case up to that run."""
 
     key: BenchmarkKey
     status: BenchmarkStatus
     measured: float | None
-    results: tuple[Kept, ...]
+    results: tuple[StoredResult, ...]
 
 
-class ResultStore(Generic[Kept]):
-    """All benchmarks and results. `keep` converts each result once, when it has ended."""
+class ResultStore:
+    """All benchmarks and results."""
 
-    def __init__(self, keep: Callable[[BenchmarkResult], Kept]) -> None:
-        self._keep = keep
+    def __init__(self) -> None:
         self._benchmarks: dict[BenchmarkKey, BenchmarkStatus] = {}
         self._baselines: dict[BenchmarkKey, int | None] = {}
-        self._results: dict[BenchmarkKey, dict[str, StoredResult[Kept]]] = {}
+        self._results: dict[BenchmarkKey, dict[str, StoredResult]] = {}
         self._key_of: dict[Name, BenchmarkKey] = {}
         self.observers: list[Observer] = []
         self.has_results = False
@@ -138,7 +134,7 @@ class ResultStore(Generic[Kept]):
         if known is not None and _is_late(known.metadata, raw, deleted=deleted):
             return False
         self._forget(name)
-        stored = None if deleted else self._read(raw)
+        stored = None if deleted else _read(raw)
         if stored is not None:
             self._key_of[name] = key = _benchmark_of(raw)
             self._results.setdefault(key, {})[name[1]] = stored
@@ -148,7 +144,7 @@ class ResultStore(Generic[Kept]):
             observer(raw, deleted=deleted, ended=ended)
         return ended
 
-    def _get(self, name: Name) -> StoredResult[Kept] | None:
+    def _get(self, name: Name) -> StoredResult | None:
         key = self._key_of.get(name)
         return None if key is None else self._results[key][name[1]]
 
@@ -165,7 +161,7 @@ class ResultStore(Generic[Kept]):
         """Returns the names of all results."""
         return tuple(self._key_of)
 
-    def of(self, key: BenchmarkKey) -> tuple[StoredResult[Kept], ...]:
+    def of(self, key: BenchmarkKey) -> tuple[StoredResult, ...]:
         """Returns all results that refer to the benchmark, in the order of names."""
         results = self._results.get(key, {})
         return tuple(results[name] for name in sorted(results))
@@ -200,35 +196,38 @@ class ResultStore(Generic[Kept]):
         """Returns the names of all benchmarks of a kind."""
         return tuple((namespace, name) for known, namespace, name in self._benchmarks if known == kind)
 
-    def newest_runs(self) -> Iterator[NewestRun[Kept]]:
+    def newest_runs(self) -> Iterator[NewestRun]:
         """Yields the newest ended run of every benchmark, in the order of their keys."""
         for key, status in sorted(self._benchmarks.items(), key=lambda item: item[0]):
             run = self.newest_ended_run(key)
             ended = [stored for stored in self.of(key) if stored.metadata.run <= run and stored.metadata.ended]
             measured = [stored.measured for stored in ended if stored.measured is not None]
-            newest = (stored.kept for stored in ended if stored.metadata.run == run)
-            yield NewestRun(
-                key, status, max(measured, default=None), tuple(kept for kept in newest if kept is not None)
-            )
-
-    def _read(self, raw: Raw) -> StoredResult[Kept] | None:
-        metadata = None
-        try:
-            kind, _, _ = _benchmark_of(raw)
-            metadata = _metadata(raw)
-            if not metadata.ended:
-                return StoredResult(metadata, _text(_read_fields(kind, raw)))
-            result = BenchmarkResult.model_validate(raw, by_name=False)
-            return StoredResult(metadata, _text(_read_fields(kind, raw)), _measured(result), self._keep(result))
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
-            extra = {"kind": BenchmarkResult.KIND.kind, "object": name, "error": str(error)}
-            _logger.warning("ignoring invalid object", extra=extra)
-            return None if metadata is None else StoredResult(metadata, _text(raw))
+            newest = tuple(stored for stored in ended if stored.metadata.run == run)
+            yield NewestRun(key, status, max(measured, default=None), newest)
 
 
-def _read_fields(kind: str, raw: Raw) -> Raw:
-    """Returns what advices and reconciles read of a result. Of a few kilobytes, that is about one."""
+def _read(raw: Raw) -> StoredResult | None:
+    """Returns None if the object has no benchmark or no run."""
+    metadata = None
+    try:
+        _benchmark_of(raw)
+        metadata = _metadata(raw)
+        BenchmarkReference.model_validate(raw["spec"]["benchmark"])
+        return StoredResult(metadata, to_json(_read_fields(raw)), _measured(raw))
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        log_invalid(raw, error)
+        return None if metadata is None else StoredResult(metadata, to_json(raw))
+
+
+def log_invalid(raw: Raw, error: Exception) -> None:
+    """Logs that a result is ignored, and why."""
+    name = f"{raw['metadata'].get('namespace')}/{raw['metadata']['name']}"
+    extra = {"kind": BenchmarkResult.KIND.kind, "object": name, "error": str(error)}
+    _logger.warning("ignoring invalid object", extra=extra)
+
+
+def _read_fields(raw: Raw) -> Raw:
+    """Returns what advices, metrics and reconciles read of a result."""
     metadata = {name: value for name, value in raw["metadata"].items() if name in _METADATA}
     spec = {name: value for name, value in raw["spec"].items() if name not in _UNREAD_SPEC}
     for side in ("server", "client"):
@@ -236,13 +235,6 @@ def _read_fields(kind: str, raw: Raw) -> Raw:
     if "service" in spec:
         spec["service"] = _comparable(spec["service"])
     status = {name: value for name, value in raw.get("status", {}).items() if name not in _UNREAD_STATUS}
-    measures, read = kind_of(kind).measures, compared_quantities(kind)
-    statistics = status.get("statistics", {})
-    status["statistics"] = {
-        name: statistic
-        for name, statistic in statistics.items()
-        if name in read or name in measures.costs or measures.is_client_rate(name)
-    }
     return {"metadata": metadata, "spec": spec, "status": status}
 
 
@@ -251,10 +243,6 @@ def _comparable(service: Raw) -> Raw:
     settings = service.get("settings", {})
     short = {"serviceSettings": fingerprint(json.dumps(settings, sort_keys=True))} if settings else {}
     return {"name": service["name"], "settings": short}
-
-
-def _text(raw: Raw) -> bytes:
-    return to_json(raw)
 
 
 def _benchmark_of(raw: Raw) -> BenchmarkKey:
@@ -289,7 +277,7 @@ def _version(raw: Raw) -> int:
     return int(raw["metadata"].get("resourceVersion", 0))
 
 
-def _ended_uid(stored: StoredResult[Any] | None) -> str | None:
+def _ended_uid(stored: StoredResult | None) -> str | None:
     return stored.metadata.uid if stored is not None and stored.metadata.ended else None
 
 
@@ -310,8 +298,9 @@ def _status(raw: Raw) -> BenchmarkStatus:
         return BenchmarkStatus()
 
 
-def _measured(result: BenchmarkResult) -> float | None:
-    time = result.status.completion_time
-    if result.status.phase is not ResultPhase.COMPLETE or time is None:
+def _measured(raw: Raw) -> float | None:
+    status = raw.get("status", {})
+    time = status.get("completionTime")
+    if status.get("phase") != ResultPhase.COMPLETE or time is None:
         return None
     return datetime.fromisoformat(time).timestamp()

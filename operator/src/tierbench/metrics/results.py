@@ -6,17 +6,20 @@ are the same in Prometheus' text format 0.0.4 and in OpenMetrics 1.0.
 """
 
 import re
+from array import array
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import accumulate, starmap
 from typing import Final, Literal
 
+from pydantic_core import from_json
+
 from tierbench.api.benchmark import Phase
 from tierbench.api.quantity import parse_size
 from tierbench.api.result import BenchmarkResult, CoarseHistogram, ResultPhase, Statistic
-from tierbench.domain.results import NewestRun, ResultStore
+from tierbench.domain.results import NewestRun, StoredResult, log_invalid
 from tierbench.kinds.registry import Metrics, kind_of
 from tierbench.results.nodes import network_quantities
 from tierbench.results.units import is_size
@@ -129,7 +132,7 @@ class Samples:
         """Takes the labels of all samples of the object."""
         self.labels = label_text(labels)
         self._layout = _EMPTY
-        self._values: tuple[float, ...] = ()
+        self._values = array("d")
 
     def add(self, family: Family, value: float | None, more: Labels | None = None) -> None:
         """Adds a sample, unless the value is None. The labels `more` follow those of the object."""
@@ -153,7 +156,7 @@ class Samples:
 
     def _extend(self, positions: tuple[_Position, ...], values: Sequence[float]) -> None:
         self._layout = _extended(self._layout, positions)
-        self._values += tuple(values)
+        self._values.extend(values)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -298,19 +301,39 @@ def _info(result: BenchmarkResult, kind: Metrics) -> Labels:
     }
 
 
-def samples(store: ResultStore[Samples]) -> list[Samples]:
-    """Returns the samples of all benchmarks and of the results of their newest ended runs. No labels occur twice.
+class SampleCache:
+    """The samples of the results that were exported last: an ended result does not change, so it is read once."""
 
-    Two results have the same labels if a class lacks more than one node, or if a user has copied a result.
-    """
-    known: dict[str, Samples] = {}
-    for newest in store.newest_runs():
-        for found in (_benchmark_samples(newest), *newest.results):
-            known.setdefault(found.labels, found)
-    return list(known.values())
+    def __init__(self) -> None:
+        self._known: dict[StoredResult, Samples | None] = {}
+
+    def read(self, runs: Iterable[NewestRun]) -> list[Samples]:
+        """Returns the samples of benchmarks and of the results of these runs. No labels occur twice.
+
+        Two results have the same labels if a class lacks more than one node, or if a user has copied a result.
+        """
+        before, self._known = self._known, {}
+        found: dict[str, Samples] = {}
+        for newest in runs:
+            own = _benchmark_samples(newest)
+            found.setdefault(own.labels, own)
+            for stored in newest.results:
+                self._known[stored] = samples = before[stored] if stored in before else _stored_samples(stored)
+                if samples is not None:
+                    found.setdefault(samples.labels, samples)
+        return list(found.values())
 
 
-def _benchmark_samples(newest: NewestRun[Samples]) -> Samples:
+def _stored_samples(stored: StoredResult) -> Samples | None:
+    """Returns None for a result that is invalid."""
+    try:
+        return result_samples(stored.parse())
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        log_invalid(from_json(stored.text), error)
+        return None
+
+
+def _benchmark_samples(newest: NewestRun) -> Samples:
     (kind, namespace, name), status = newest.key, newest.status
     samples = Samples({"benchmark_kind": kind, "benchmark_namespace": namespace, "benchmark": name})
     for phase in Phase:

@@ -24,7 +24,7 @@ from tierbench.domain.results import ResultStore
 from tierbench.kube.client import REQUEST_ERRORS, Kube, describe_error
 from tierbench.kube.meta import ResourceType
 from tierbench.metrics.operator import OperatorMetrics
-from tierbench.metrics.results import Samples, render, samples
+from tierbench.metrics.results import SampleCache, render
 
 Review = Callable[[str], Awaitable[bool | None]]
 """Returns whether the account of a token may scrape; None if the token is not valid.
@@ -116,12 +116,11 @@ def tls_context(certificate: bytes, key: bytes) -> ssl.SSLContext:
     return context
 
 
-def application(
-    store: ResultStore[Samples], metrics: OperatorMetrics, protection: Protection | None = None
-) -> web.Application:
+def application(store: ResultStore, metrics: OperatorMetrics, protection: Protection | None = None) -> web.Application:
     """Returns the application with /metrics and the paths of probes."""
     # One thread, because each thread keeps its own memory.
     in_thread = partial(asyncio.get_running_loop().run_in_executor, ThreadPoolExecutor(max_workers=1))
+    cache = SampleCache()
 
     async def scrape(request: web.Request) -> web.StreamResponse:
         if protection is not None:
@@ -132,8 +131,9 @@ def application(
         response = web.StreamResponse(headers={"Content-Type": content_type})
         response.force_close()  # a connection is for one scrape
         await response.prepare(request)
-        # Samples are immutable, so a thread can write the current ones. Results come from the leader only.
-        pieces = (piece.encode() for piece in render(samples(store) if metrics.is_leader else ()))
+        # What the store keeps is immutable, so a thread can read it. Results come from the leader only.
+        samples = await in_thread(cache.read, tuple(store.newest_runs()) if metrics.is_leader else ())
+        pieces = (piece.encode() for piece in render(samples))
         with suppress(ConnectionError):  # the client has left
             while piece := await in_thread(next, pieces, b""):
                 await response.write(piece)
@@ -146,7 +146,7 @@ def application(
     return app
 
 
-def probes(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Application:
+def probes(store: ResultStore, metrics: OperatorMetrics) -> web.Application:
     """Returns the application with /healthz and /readyz."""
 
     async def health(_: web.Request) -> web.Response:
@@ -167,7 +167,7 @@ def probes(store: ResultStore[Samples], metrics: OperatorMetrics) -> web.Applica
     return app
 
 
-def _refuse_until_filled(store: ResultStore[Samples], metrics: OperatorMetrics) -> None:
+def _refuse_until_filled(store: ResultStore, metrics: OperatorMetrics) -> None:
     """A standby does not list benchmarks."""
     if not (store.filled if metrics.is_leader else store.has_results):
         raise web.HTTPServiceUnavailable(text="The operator is still reading the existing results.\n")

@@ -42,11 +42,11 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
     return raw
 
 
-def filled() -> ResultStore[Any]:
+def filled() -> ResultStore:
     """A store that has seen it, and its benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
-    store = ResultStore(result_samples)
+    store = ResultStore()
     head = {"kind": "BrokerBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
     store.update_benchmark({**head, "status": status}, deleted=False)
     store.update_result(raw_result(mqttVersion="5", handshake="Resumed", certificate="Required"), deleted=False)

@@ -9,7 +9,6 @@ from tests.unit.results.trials import NOW
 from tierbench.api.contract import TrialLine
 from tierbench.api.record import RecordStatus
 from tierbench.domain.results import ResultStore
-from tierbench.metrics.results import result_samples
 from tierbench.results.aggregate import add_trials, conclude
 from tierbench.results.client_output import PartOutput, merge_parts
 
@@ -40,11 +39,11 @@ def raw_results() -> list[dict[str, Any]]:
     ]
 
 
-def filled() -> ResultStore[Any]:
+def filled() -> ResultStore:
     """A store that has seen them, and their benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
-    store = ResultStore(result_samples)
+    store = ResultStore()
     head = {"kind": "NetworkBenchmark", "metadata": {"name": "demo", "namespace": "ns"}}
     store.update_benchmark({**head, "status": status}, deleted=False)
     for raw in raw_results():
