@@ -105,6 +105,11 @@ async def _start(site: Site) -> AsyncIterator[Row]:
     )
     bare, _ = await site.peer("listing", collections=WATCHED)
     yield against(bare, f"{name}: start to ready", "s", seconds)
+    if process is not None:
+        began = time.monotonic()
+        await site.metric("tierbench_result_measured")
+        yield Row(f"{name}: first scrape", "s", time.monotonic() - began)
+        yield Row(f"{name}: memory, first scrape", "MiB", process.peak_mebibytes, 200)
 
 
 async def _advice(site: Site) -> AsyncIterator[Row]:
