@@ -26,7 +26,7 @@ from tierbench.results.units import is_size
 
 Labels = Mapping[str, str]
 
-_BATCH: Final = 500
+_BATCH: Final = 100
 _UNITS: Final = {"Nanoseconds": 1e9, "PartsPerMillion": 1e6}
 """How many of the unit at the end of a quantity's name are one base unit of Prometheus."""
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
@@ -171,7 +171,7 @@ class Samples:
 
 
 def render(objects: Sequence[Samples]) -> Iterator[str]:
-    """Yields the text of all samples, family by family, in pieces of at most a few megabytes."""
+    """Yields the text of all samples, family by family, in pieces of at most about a megabyte."""
     families = dict.fromkeys(family for samples in objects for family in samples.families)
     for family in families:
         yield f"# HELP {family.name} {family.text}\n# TYPE {family.name} {family.kind}\n"
