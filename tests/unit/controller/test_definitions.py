@@ -3,15 +3,19 @@
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
-from tierbench.api.schema import object_schema, resource_types
+from tierbench.api.model import Resource
+from tierbench.api.schema import object_schema, outline, resource_types
 from tierbench.controller.definitions import DefinitionCheck, check_definitions, missing_fields
 from tierbench.kube.client import ApiError
 from tierbench.metrics.operator import OperatorMetrics
 
 INDEX, DOCUMENT = "/openapi/v3", "/openapi/v3/apis/tierbench.io/v1alpha1"
 NOW_TIME = "2026-01-01T00:00:00Z"
+CONDITION_STATUSES = ["True", "False", "Unknown"]  # Kubernetes' own, which do not change
 
 
 def schema(**status: Any) -> dict[str, Any]:
@@ -40,6 +44,20 @@ def own() -> dict[str, Any]:
 
 def test_equal_definitions_have_no_missing_fields() -> None:
     assert not tuple(missing_fields(own(), own()))
+
+
+def names(schema: dict[str, Any]) -> dict[str, Any]:
+    """Reduces a schema to its fields and enum values, and those of items and map values."""
+    single = {key: names(schema[key]) for key in ("items", "additionalProperties") if isinstance(schema.get(key), dict)}
+    properties = {name: names(child) for name, child in schema.get("properties", {}).items()}
+    values = schema.get("enum") if schema.get("enum") != CONDITION_STATUSES else None
+    return single | {key: value for key, value in (("properties", properties), ("enum", values)) if value}
+
+
+@pytest.mark.parametrize("model", resource_types())
+def test_an_outline_has_every_name_of_the_definition(model: type[Resource]) -> None:
+    for part in ("spec", "status"):
+        assert names(outline(model)["properties"][part]) == names(object_schema(model)["properties"][part])
 
 
 def test_missing_fields_enum_values_and_kinds_are_listed() -> None:

@@ -1,7 +1,11 @@
 """The models of all kinds of object, and their JSON Schemas: simplified for all generators, and structural for CRDs."""
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
 
 from tierbench.api.model import GROUP, VERSION, Resource, Rule
 from tierbench.api.node_class import NodeClass
@@ -112,6 +116,31 @@ def object_schema(model: type[Resource]) -> Schema:
         },
     }
     return _with_rules(schema, *model.RULES)
+
+
+def outline(annotation: Any) -> Schema:
+    """Returns the names in the schema of a type: its fields and enum values, and those of items and map values.
+
+    It takes a few milliseconds for all models, and `object_schema` 300.
+    """
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin in (Union, UnionType):
+        options = [option for option in arguments if option is not NoneType]
+        return outline(options[0]) if len(options) == 1 else {}
+    if origin is Annotated:
+        return outline(arguments[0])
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin is tuple:
+        return {"items": outline(arguments[0])}
+    if origin in (dict, Mapping):
+        return {"additionalProperties": outline(arguments[1])}
+    if issubclass(annotation, Enum):
+        return {"enum": [member.value for member in annotation]}
+    if issubclass(annotation, BaseModel):
+        fields = annotation.model_fields.items()
+        return {"properties": {field.alias or name: outline(field.annotation) for name, field in fields}}
+    return {}
 
 
 def rules_with_paths(path: str, schema: Schema) -> Iterator[tuple[str, Schema]]:

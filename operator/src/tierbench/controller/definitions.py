@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from tierbench.api.model import API_VERSION, GROUP, VERSION
-from tierbench.api.schema import object_schema, resource_types
+from tierbench.api.schema import outline, resource_types
 from tierbench.domain import reasons
 from tierbench.kube.client import REQUEST_ERRORS, Kube
 from tierbench.kube.meta import Raw, format_time, wait_for_event
@@ -51,7 +51,7 @@ class DefinitionCheck:
         self._edition = edition
         if digest == self.digest:
             return False
-        own = {model.KIND.kind: object_schema(model) for model in resource_types()}
+        own = {model.KIND.kind: outline(model) for model in resource_types()}
         before, self.missing = self.missing, tuple(missing_fields(own, served))
         self.digest = digest
         if self.missing and self.missing != before:
