@@ -32,11 +32,11 @@ QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
-WRITES: Final = 4
+WRITES: Final = 5
 """The statuses that are written from the last trial of a case to the next client.
 
 That of the record changes with that trial and at the end of the case, where the result follows from it. That of the
-benchmark changes with the next case.
+benchmark changes with the next case, whose result gets its first one.
 """
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
