@@ -3,9 +3,10 @@
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, Protocol
 
 from pydantic_core import to_json
@@ -22,9 +23,9 @@ BenchmarkKey = tuple[str, str, str]
 
 _VERDICTS: Final = frozenset({reasons.PASSED, reasons.REGRESSED})
 _METADATA: Final = ("name", "namespace", "uid", "resourceVersion", "labels")
-_UNREAD_SPEC: Final = frozenset({"alternation"})
-_UNREAD_NODE: Final = frozenset({"osImage", "kubelet", "runtime"})
-_UNREAD_STATUS: Final = frozenset({"display", "storedBytes"})
+_UNREAD_SPEC: Final = ("alternation",)
+_UNREAD_NODE: Final = ("osImage", "kubelet", "runtime")
+_UNREAD_STATUS: Final = ("display", "storedBytes")
 _logger = logging.getLogger(__name__)
 
 
@@ -228,21 +229,32 @@ def log_invalid(raw: Raw, error: Exception) -> None:
 
 def _read_fields(raw: Raw) -> Raw:
     """Returns what advices, metrics and reconciles read of a result."""
-    metadata = {name: value for name, value in raw["metadata"].items() if name in _METADATA}
-    spec = {name: value for name, value in raw["spec"].items() if name not in _UNREAD_SPEC}
+    metadata = {name: raw["metadata"][name] for name in _METADATA if name in raw["metadata"]}
+    spec = _without(raw["spec"], _UNREAD_SPEC)
     for side in ("server", "client"):
-        spec[side] = {name: value for name, value in spec[side].items() if name not in _UNREAD_NODE}
+        spec[side] = _without(spec[side], _UNREAD_NODE)
     if "service" in spec:
         spec["service"] = _comparable(spec["service"])
-    status = {name: value for name, value in raw.get("status", {}).items() if name not in _UNREAD_STATUS}
-    return {"metadata": metadata, "spec": spec, "status": status}
+    return {"metadata": metadata, "spec": spec, "status": _without(raw.get("status", {}), _UNREAD_STATUS)}
+
+
+def _without(fields: Raw, unread: Iterable[str]) -> dict[str, Any]:
+    kept = dict(fields)
+    for name in unread:
+        kept.pop(name, None)
+    return kept
 
 
 def _comparable(service: Raw) -> Raw:
     """Returns the setup of a service with one short setting that represents all: runs are compared by them."""
     settings = service.get("settings", {})
-    short = {"serviceSettings": fingerprint(json.dumps(settings, sort_keys=True))} if settings else {}
+    short = {"serviceSettings": _fingerprint(tuple(settings.items()))} if settings else {}
     return {"name": service["name"], "settings": short}
+
+
+@lru_cache
+def _fingerprint(settings: tuple[tuple[str, str], ...]) -> str:
+    return fingerprint(json.dumps(dict(settings), sort_keys=True))
 
 
 def _benchmark_of(raw: Raw) -> BenchmarkKey:
