@@ -34,6 +34,8 @@ from tierbench.metrics.server import Protection, ScrapeGuard, application, may_g
 
 _LEASE_TIMEOUT: Final = aiohttp.ClientTimeout(total=3)
 _RETRY_SECONDS: Final = 2.0
+_GARBAGE_THRESHOLDS: Final = (10_000, 20, 20)
+"""Allocations between two garbage collections, which visit all caches. Python collects more often by default."""
 _logger = logging.getLogger(__name__)
 
 
@@ -172,6 +174,7 @@ def main() -> None:
     except SettingsError as error:
         sys.exit(f"tierbench-operator: {error}")
     log_to_stderr(settings.log_level, settings.log_format)
+    gc.set_threshold(*_GARBAGE_THRESHOLDS)
     try:
         asyncio.run(operate(settings))
     except Exception:

@@ -228,7 +228,7 @@ def log_invalid(raw: Raw, error: Exception) -> None:
 
 
 def _read_fields(raw: Raw) -> Raw:
-    """Returns what advices, metrics and reconciles read of a result."""
+    """Returns what advices, metrics and reconciles read of a result. Each of them reads other statistics."""
     metadata = {name: raw["metadata"][name] for name in _METADATA if name in raw["metadata"]}
     spec = _without(raw["spec"], _UNREAD_SPEC)
     for side in ("server", "client"):
