@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
+	exchange "tierbench.io/client/internal/broker"
 	"tierbench.io/client/internal/contract"
+	"tierbench.io/client/internal/kafka"
 )
 
 func TestKafka(t *testing.T) {
@@ -30,6 +34,7 @@ func TestKafka(t *testing.T) {
 		comparesWithCapture(t, broker.folder, "kafkas", map[string]int{"": broker.tlsPort, "client.crt": broker.mutualPort}, false)
 	})
 	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
+	t.Run("a subscriber that gives up", func(t *testing.T) { kafkaGivesUp(t, broker) })
 	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
 }
 
@@ -139,8 +144,45 @@ func kafkaRefusals(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
+// kafkaGivesUp asserts that a subscriber deletes its topic, although a slow broker did not answer while it subscribed.
+func kafkaGivesUp(t *testing.T, broker *kafkaBroker) {
+	driver := &kafka.Driver{
+		Address: fmt.Sprintf("127.0.0.1:%d", broker.openPort), ServerName: "127.0.0.1", Delivery: kafka.AtLeastOnce, Codec: "None",
+		Partitions: 1, MessageBytes: 1 << 10, Timeout: 5 * time.Second, Buffered: 1,
+	}
+	publisher, subscriber := connects(t, driver), connects(t, driver)
+	defer publisher.Close()
+	const topic = "tierbench.slow"
+	if err := publisher.Prepare(t.Context(), topic, false); err != nil {
+		t.Fatal(err)
+	}
+	stop(t, broker.process.Process)
+	defer tell(t, broker.process, syscall.SIGCONT)
+	gives, give := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- subscriber.Subscribe(gives, topic, func([]byte, time.Time) {}) }()
+	eventually(t, "the broker has a request", func() bool { return unread(t, broker.openPort) > 0 })
+	give()
+	if <-ended == nil {
+		t.Error("a frozen broker answers")
+	}
+	tell(t, broker.process, syscall.SIGCONT)
+	subscriber.Close()
+	kafkaLeaves(t, broker)
+}
+
+func connects(t *testing.T, driver *kafka.Driver) exchange.Connection {
+	t.Helper()
+	made, err := driver.Connect(t.Context(), "client", exchange.Events{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
 // kafkaLeaves no topic but the broker's own.
 func kafkaLeaves(t *testing.T, broker *kafkaBroker) {
+	t.Helper()
 	eventually(t, "no topic is left", func() bool {
 		left, err := filepath.Glob(broker.folder + "/data/tierbench.*[0-9]")
 		return err == nil && len(left) == 0

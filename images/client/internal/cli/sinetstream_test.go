@@ -45,6 +45,7 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 		t.Errorf("%+v", exchange.Setup)
 	}
 	kafkaLeaves(t, broker)
+	kafkaShuts(t, broker)
 	alone := broker.arguments("None", "engine=sinetstream", "delivery=AtMostOnce", "role=Alone", "messages=20", "asFastAsPossible")
 	if exchange := measured(t, alone...)[0].Exchange; exchange.Acknowledged != 20 {
 		t.Errorf("%+v", exchange)
@@ -53,4 +54,21 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 	if code != exitFailure || seal.Failure == nil || seal.Failure.Reason != "InvalidArguments" {
 		t.Errorf("exit code %d, %+v", code, seal.Failure)
 	}
+}
+
+// kafkaShuts asserts that a topic is deleted although the broker accepts no connections at the end of a load.
+func kafkaShuts(t *testing.T, broker *kafkaBroker) {
+	door := tapped(t, broker.port)
+	arguments := instead(broker.arguments("None", "engine=sinetstream", "topic=tierbench/shut", "messages=300", "messagesPerSecond=100"), "url=kafka://"+door.address)
+	loaded := launch(t, arguments...)
+	eventually(t, "the load has begun", func() bool {
+		log, err := os.Stat(broker.folder + "/data/tierbench.shut.t1.0-0/00000000000000000000.log")
+		return err == nil && log.Size() > loadBytes
+	})
+	door.shut()
+	outcome := loaded.ended(t)
+	if exchange := outcome.only(t).Exchange; exchange.Received != 300 {
+		t.Errorf("%+v", exchange)
+	}
+	kafkaLeaves(t, broker)
 }

@@ -12,6 +12,7 @@ import (
 // tap is a door to a broker that keeps what passes through it.
 type tap struct {
 	address string
+	shut    func() // it accepts no other connections
 	mutex   sync.Mutex
 	passed  []*exchanged
 }
@@ -26,7 +27,7 @@ func tapped(t *testing.T, port int) *tap {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	made := &tap{address: listener.Addr().String()}
+	made := &tap{address: listener.Addr().String(), shut: func() { listener.Close() }}
 	go func() {
 		for {
 			client, err := listener.Accept()

@@ -1,7 +1,6 @@
 package kafka
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"net"
@@ -193,20 +192,17 @@ func (c *connection) Statistics() broker.Statistics {
 	return now
 }
 
-// Close ends the client, and deletes its topic.
+// Close ends the client, and deletes its topic, even if no connection stands: a slow broker may have lost one for a moment.
 func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()
 	}
-	stands := c.Connected()
 	c.mutex.Lock()
 	topic := c.topic
 	c.closing = true
 	c.mutex.Unlock()
-	if topic != "" && stands {
-		limit, cancel := context.WithTimeout(context.Background(), c.driver.Timeout)
-		defer cancel()
-		c.remove(limit, topic)
+	if topic != "" {
+		c.remove(topic)
 	}
 	if c.commits != nil {
 		c.commits.close()

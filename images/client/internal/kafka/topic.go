@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -19,6 +20,7 @@ const (
 	latest         = -1 // instead of a time
 	readOperation  = 1 << 3
 	writeOperation = 1 << 4
+	removeTimeout  = 10 * time.Second
 )
 
 // ensure creates a topic if it does not exist, and waits until each of its partitions has a leader.
@@ -129,11 +131,13 @@ func (c *connection) offsets(ctx context.Context, topic string) (map[int32]int64
 	return found, nil
 }
 
-// remove requests the deletion of a topic. A broker that does not delete it keeps an empty topic.
-func (c *connection) remove(ctx context.Context, topic string) {
+// remove requests the deletion of a topic for as long as removeTimeout. A broker that does not delete it keeps an empty topic.
+func (c *connection) remove(topic string) {
+	limit, cancel := context.WithTimeout(context.Background(), removeTimeout)
+	defer cancel()
 	wanted := kmsg.NewDeleteTopicsRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)
 	request := kmsg.NewPtrDeleteTopicsRequest()
 	request.TopicNames, request.Topics = []string{topic}, append(request.Topics, wanted)
-	_, _ = request.RequestWith(ctx, c.client)
+	_, _ = request.RequestWith(limit, c.client)
 }

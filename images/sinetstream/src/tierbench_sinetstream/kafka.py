@@ -32,6 +32,7 @@ from .sides import Changed, Make
 _CONFIRM_SECONDS: Final = 600.0  # longer than any harness waits
 _RECEIVE_MILLISECONDS: Final = 100
 _CLOSE_SECONDS: Final = 5.0
+_REMOVE_SECONDS: Final = 10.0
 _ENVELOPE_BYTES: Final = 64 << 10  # of a message: what the library and Kafka add
 _TOO_OLD: Final = (IncompatibleBrokerVersion, UnrecognizedBrokerVersion, UnsupportedVersionError)
 _FORBIDDEN: Final = (ClusterAuthorizationFailedError, TopicAuthorizationFailedError)
@@ -68,6 +69,7 @@ class _Link:
         self._made: Json = {}
         self._sockets: dict[Any, Any] = {}  # by Kafka's name of a node
         self._closed: list[str] = []  # the counters of bootstrap connections
+        self._admin: Any = None  # of a side that has ensured a topic
         self._created: set[str] = set()
         spec = {"kafka_client": partial(_Client, self._host, asked["port"], self._socket_changed), **_account(asked)}
         given = {"type": "kafka", "brokers": self._address, **parameters(asked)}
@@ -138,19 +140,22 @@ class _Link:
         """Creates a topic if it does not exist."""
         name = topic_name(topic)
         try:
-            admin = self._admin()
-            try:
-                admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+            if self._admin is None:
+                self._admin = self._connect_admin()
+            with suppress(TopicAlreadyExistsError):
+                self._admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
                 self._created.add(name)
-            except TopicAlreadyExistsError:
-                pass
-            finally:
-                admin.close()
         except KafkaError as error:
             raise _failure(error) from error
         return name
 
-    def _admin(self) -> Any:
+    def _remove(self) -> None:
+        """Deletes its topics, by the connection that created them: a busy broker may not take another one in time."""
+        with suppress(KafkaError):
+            self._admin.delete_topics([*self._created])
+            self._admin.close()
+
+    def _connect_admin(self) -> Any:
         client = partial(_Client, self._host, self._asked["port"], lambda *_: None)
         admin = KafkaAdminClient(bootstrap_servers=self._address, kafka_client=client, **_account(self._asked))
         brokers = len(admin._client.cluster.brokers())
@@ -188,10 +193,9 @@ class _Link:
             receiving.join(_CLOSE_SECONDS)
         self.side.close()
         if self._created:
-            with suppress(KafkaError, FailureError):
-                admin = self._admin()
-                admin.delete_topics([*self._created])
-                admin.close()
+            removing = Thread(target=self._remove, daemon=True)  # waits for a broker that is gone without end
+            removing.start()
+            removing.join(_REMOVE_SECONDS)
 
     def _socket_changed(self, node: Any, sock: Any, conn: Any) -> None:
         bootstraps = str(node).startswith("bootstrap")
