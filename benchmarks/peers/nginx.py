@@ -81,7 +81,8 @@ def serving(client: Path, size: int) -> Iterator[Server]:
 
 def _make_file(client: Path, folder: Path, size: int) -> None:
     owner = f"{os.geteuid()}:{os.getegid()}"
-    command: Command = [client, "prepare", "--directory", folder, "--sizes", str(size), "--owner", owner]
+    whose: Command = ["--owner", owner, "--reserve-bytes", "0"]  # it is deleted soon
+    command: Command = [client, "prepare", "--directory", folder, "--sizes", str(size), *whose]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
