@@ -58,7 +58,7 @@ def comparisons(client: Path) -> list[Comparison]:
 
 def _build(folder: Path) -> Path:
     peer = folder / "peer"
-    source = ROOT / "tests" / "bench" / "mqtt" / "peer.c"
+    source = ROOT / "benchmarks" / "peers" / "mqtt" / "peer.c"
     command: Command = ["gcc", "-O2", "-Wall", "-Wextra", "-Werror", "-o", peer, source, "-lmosquitto"]
     if subprocess.run(command, check=False).returncode:
         raise SystemExit("bench: the peer does not compile: apt-get install gcc libmosquitto-dev")
