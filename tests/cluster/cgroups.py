@@ -146,7 +146,8 @@ class Cgroups:
 
 def _processes(folder: Path) -> list[Process]:
     try:
-        return [Process(int(pid)) for pid in (folder / "cgroup.procs").read_text().split()]
+        found = map(int, (folder / "cgroup.procs").read_text().split())
+        return [Process(pid) for pid in found if pid]  # 0 is outside of this PID namespace
     except OSError:  # the group has just been removed
         return []
 

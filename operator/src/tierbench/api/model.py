@@ -19,7 +19,10 @@ class Model(BaseModel):
     """A part of an object. Unknown fields are ignored, because the API server rejects them before the operator reads
     them."""
 
-    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore")
+    # A program builds the validators of the models that it uses, which saves a tenth of a second at its start.
+    model_config = ConfigDict(
+        alias_generator=to_camel, populate_by_name=True, frozen=True, extra="ignore", defer_build=True
+    )
 
     def to_json(self) -> dict[str, Any]:
         """Returns the object as the API server expects it: in camelCase, without fields that are not set."""

@@ -23,7 +23,8 @@ from tierbench.domain.results import ResultStore
 from tierbench.domain.servers import api_of_pods
 from tierbench.domain.views import PARSE_ERRORS, LeaseView, lease_view
 from tierbench.kinds.registry import BENCHMARKS
-from tierbench.kube.client import ApiError, EventRecorder, Kube, UnknownFieldError
+from tierbench.kube.client import ApiError, Kube, UnknownFieldError
+from tierbench.kube.events import EventRecorder
 from tierbench.kube.informer import InformerCache
 from tierbench.kube.meta import JOBS, LEASES, PODS, SERVICES, Name, Raw, ResourceType, name_of
 from tierbench.metrics.operator import OperatorMetrics

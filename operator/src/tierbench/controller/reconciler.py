@@ -142,6 +142,7 @@ class BenchmarkReconciler:
             self._leave_queue()
             self._context.workqueue.forget(self._key)
             self._context.metrics.forget(self._key)
+            await self._recorder.flush()
 
     @property
     def _fields(self) -> dict[str, str]:
@@ -214,7 +215,7 @@ class BenchmarkReconciler:
         self._logs.acknowledge(observed.logs, decision.recorded)
         self._rejected_create = None
         for event in decision.events:
-            await self._recorder.event(event.reason, event.message, warning=event.warning)
+            self._recorder.post(event.reason, event.message, warning=event.warning)
         self._context.metrics.observe_reconcile(time.monotonic() - started)
         return 0.0 if written else decision.requeue_after
 

@@ -1,7 +1,6 @@
-"""A client of the API server: plain JSON objects in and out, one connection pool. Its errors, and events of objects."""
+"""A client of the API server: plain JSON objects in and out, one connection pool. Its errors."""
 
 import asyncio
-import contextlib
 import json
 import os
 import ssl
@@ -15,7 +14,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 from pydantic_core import from_json
 
-from tierbench.kube.meta import EVENTS, PODS, Clock, ResourceType, format_time, selector
+from tierbench.kube.meta import PODS, Clock, ResourceType, selector
 from tierbench.kube.pages import SILENCE_SECONDS, PageLimit
 
 _NOT_FOUND, _CONFLICT = 404, 409
@@ -40,7 +39,6 @@ _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_r
 _JSON: Final = "application/json, */*"
 _METADATA: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 _ERROR_STATUS: Final = 400
-_LONGEST_MESSAGE: Final = 1024
 
 
 class ApiError(Exception):
@@ -351,42 +349,3 @@ async def lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 def _without_empty(part: Mapping[str, Any]) -> dict[str, Any]:
     filled = {name: _without_empty(value) if isinstance(value, Mapping) else value for name, value in part.items()}
     return {name: value for name, value in filled.items() if value != {}}
-
-
-class EventRecorder:
-    """Records events of one object. `reference` is its ObjectReference, `controller` the reporting controller."""
-
-    def __init__(self, kube: Kube, reference: Mapping[str, str], component: str, controller: str) -> None:
-        self._kube = kube
-        self._reference = reference
-        self._component = component
-        self._controller = controller
-        self._recorded: set[str] = set()
-
-    async def event(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Records an event. Raises ApiError."""
-        stamp = format_time(self._kube.now())
-        name, namespace = self._reference["name"], self._reference["namespace"]
-        body = {
-            "apiVersion": "v1",
-            "kind": "Event",
-            "metadata": {"generateName": f"{name}.", "namespace": namespace},
-            "involvedObject": dict(self._reference),
-            "reason": reason,
-            "message": message[:_LONGEST_MESSAGE],
-            "type": "Warning" if warning else "Normal",
-            "source": {"component": self._component},
-            "reportingComponent": self._controller,
-            "firstTimestamp": stamp,
-            "lastTimestamp": stamp,
-            "count": 1,
-        }
-        await self._kube.create(EVENTS, namespace, body)
-
-    async def warn_once(self, reason: str, message: str) -> None:
-        """Records a warning with a message that this recorder has not recorded yet. Ignores a failed request."""
-        if message in self._recorded:
-            return
-        with contextlib.suppress(*REQUEST_ERRORS):
-            await self.event(reason, message, warning=True)
-            self._recorded.add(message)
