@@ -30,6 +30,7 @@ type connection struct {
 	published atomic.Int64
 	written   atomic.Int64 // records, those sent again included
 	fetches   chan struct{}
+	creating  sync.WaitGroup // requests that create a topic
 
 	mutex      sync.Mutex
 	statistics broker.Statistics

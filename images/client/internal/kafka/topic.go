@@ -25,6 +25,9 @@ const (
 
 // ensure creates a topic if it does not exist, and waits until each of its partitions has a leader.
 func (c *connection) ensure(ctx context.Context, topic string) error {
+	if ready, err := c.described(ctx, topic); ready || err != nil {
+		return err
+	}
 	if err := c.create(ctx, topic); err != nil {
 		return err
 	}
@@ -39,7 +42,20 @@ func (c *connection) ensure(ctx context.Context, topic string) error {
 	}
 }
 
+// create creates a topic. A request outlives ctx: a broker would still create the topic after a connection that broke off, and
+// after its deletion.
 func (c *connection) create(ctx context.Context, topic string) error {
+	answered := make(chan error, 1)
+	c.creating.Go(func() { answered <- c.requestTopic(context.WithoutCancel(ctx), topic) })
+	select {
+	case err := <-answered:
+		return err
+	case <-ctx.Done():
+		return context.Canceled
+	}
+}
+
+func (c *connection) requestTopic(ctx context.Context, topic string) error {
 	wanted := kmsg.NewCreateTopicsRequestTopic()
 	wanted.Topic, wanted.NumPartitions, wanted.ReplicationFactor = topic, c.driver.Partitions, anyReplication
 	request := kmsg.NewPtrCreateTopicsRequest()
@@ -131,10 +147,20 @@ func (c *connection) offsets(ctx context.Context, topic string) (map[int32]int64
 	return found, nil
 }
 
-// remove requests the deletion of a topic for as long as removeTimeout. A broker that does not delete it keeps an empty topic.
+// remove deletes a topic once it is created. After removeTimeout it gives up, and an empty topic stays.
 func (c *connection) remove(topic string) {
 	limit, cancel := context.WithTimeout(context.Background(), removeTimeout)
 	defer cancel()
+	created := make(chan struct{})
+	go func() {
+		c.creating.Wait()
+		close(created)
+	}()
+	select {
+	case <-created:
+	case <-limit.Done():
+		return
+	}
 	wanted := kmsg.NewDeleteTopicsRequestTopic()
 	wanted.Topic = kmsg.StringPtr(topic)
 	request := kmsg.NewPtrDeleteTopicsRequest()
