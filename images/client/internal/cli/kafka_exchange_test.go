@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -12,6 +14,8 @@ import (
 	"tierbench.io/client/internal/contract"
 	"tierbench.io/client/internal/kafka"
 )
+
+const createTopics = 19 // the key of this request
 
 func TestKafka(t *testing.T) {
 	t.Parallel()
@@ -35,6 +39,7 @@ func TestKafka(t *testing.T) {
 	})
 	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
 	t.Run("a subscriber that gives up", func(t *testing.T) { kafkaGivesUp(t, broker) })
+	t.Run("a topic that is created late", func(t *testing.T) { kafkaCreatesLate(t, broker) })
 	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
 }
 
@@ -146,10 +151,7 @@ func kafkaRefusals(t *testing.T, broker *kafkaBroker) {
 
 // kafkaGivesUp asserts that a subscriber deletes its topic, although a slow broker did not answer while it subscribed.
 func kafkaGivesUp(t *testing.T, broker *kafkaBroker) {
-	driver := &kafka.Driver{
-		Address: fmt.Sprintf("127.0.0.1:%d", broker.openPort), ServerName: "127.0.0.1", Delivery: kafka.AtLeastOnce, Codec: "None",
-		Partitions: 1, MessageBytes: 1 << 10, Timeout: 5 * time.Second, Buffered: 1,
-	}
+	driver := openDriver(broker)
 	publisher, subscriber := connects(t, driver), connects(t, driver)
 	defer publisher.Close()
 	const topic = "tierbench.slow"
@@ -169,6 +171,57 @@ func kafkaGivesUp(t *testing.T, broker *kafkaBroker) {
 	tell(t, broker.process, syscall.SIGCONT)
 	subscriber.Close()
 	kafkaLeaves(t, broker)
+}
+
+// kafkaCreatesLate asserts that a subscriber deletes the topic that a slow broker creates after the subscriber gave up.
+func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
+	door, asked, answer := tapped(t, broker.openPort), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	door.mutex.Lock()
+	door.holds = func(sent []byte) {
+		if len(sent) > 6 && binary.BigEndian.Uint16(sent[4:]) == createTopics {
+			once.Do(func() {
+				close(asked)
+				<-answer
+			})
+		}
+	}
+	door.mutex.Unlock()
+	over := openDriver(broker)
+	over.Address = door.address
+	subscriber := connects(t, over)
+	gives, give := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- subscriber.Subscribe(gives, "tierbench.late", func([]byte, time.Time) {}) }()
+	<-asked
+	give()
+	if <-ended == nil {
+		t.Error("subscribed to a topic that does not exist")
+	}
+	closed := make(chan struct{})
+	go func() {
+		subscriber.Close()
+		close(closed)
+	}()
+	select {
+	case <-closed: // without waiting for the topic that it asked for
+	case <-time.After(time.Second):
+	}
+	close(answer)
+	<-closed
+	after := connects(t, openDriver(broker)) // the broker creates its topic after the other one
+	if err := after.Subscribe(t.Context(), "tierbench.after", func([]byte, time.Time) {}); err != nil {
+		t.Error(err)
+	}
+	after.Close()
+	kafkaLeaves(t, broker)
+}
+
+func openDriver(broker *kafkaBroker) *kafka.Driver {
+	return &kafka.Driver{
+		Address: fmt.Sprintf("127.0.0.1:%d", broker.openPort), ServerName: "127.0.0.1", Delivery: kafka.AtLeastOnce, Codec: "None",
+		Partitions: 1, MessageBytes: 1 << 10, Timeout: 5 * time.Second, Buffered: 1,
+	}
 }
 
 func connects(t *testing.T, driver *kafka.Driver) exchange.Connection {

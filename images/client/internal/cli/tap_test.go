@@ -12,7 +12,8 @@ import (
 // tap is a door to a broker that keeps what passes through it.
 type tap struct {
 	address string
-	shut    func() // it accepts no other connections
+	shut    func()            // it accepts no other connections
+	holds   func(sent []byte) // is called before bytes of a client are passed on
 	mutex   sync.Mutex
 	passed  []*exchanged
 }
@@ -27,7 +28,7 @@ func tapped(t *testing.T, port int) *tap {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
-	made := &tap{address: listener.Addr().String(), shut: func() { listener.Close() }}
+	made := &tap{address: listener.Addr().String(), shut: func() { listener.Close() }, holds: func([]byte) {}}
 	go func() {
 		for {
 			client, err := listener.Accept()
@@ -42,22 +43,24 @@ func tapped(t *testing.T, port int) *tap {
 			kept := &exchanged{}
 			made.mutex.Lock()
 			made.passed = append(made.passed, kept)
+			holds := made.holds
 			made.mutex.Unlock()
-			go made.pass(server, client, &kept.sent)
-			go made.pass(client, server, &kept.received)
+			go made.pass(server, client, &kept.sent, holds)
+			go made.pass(client, server, &kept.received, func([]byte) {})
 		}
 	}()
 	return made
 }
 
 // pass passes on all bytes, each after it is kept.
-func (d *tap) pass(to, from net.Conn, kept *bytes.Buffer) {
+func (d *tap) pass(to, from net.Conn, kept *bytes.Buffer, holds func([]byte)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		number, err := from.Read(buffer)
 		d.mutex.Lock()
 		kept.Write(buffer[:number])
 		d.mutex.Unlock()
+		holds(buffer[:number])
 		if _, failed := to.Write(buffer[:number]); err != nil || failed != nil {
 			_ = to.(*net.TCPConn).CloseWrite()
 			_, _ = io.Copy(io.Discard, from)

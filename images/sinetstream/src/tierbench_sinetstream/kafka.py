@@ -152,8 +152,9 @@ class _Link:
     def _remove(self) -> None:
         """Deletes its topics, by the connection that created them: a busy broker may not take another one in time."""
         with suppress(KafkaError):
-            self._admin.delete_topics([*self._created])
-            self._admin.close()
+            if self._created:
+                self._admin.delete_topics([*self._created])
+        self._admin.close()
 
     def _connect_admin(self) -> Any:
         client = partial(_Client, self._host, self._asked["port"], lambda *_: None)
@@ -192,7 +193,7 @@ class _Link:
         if receiving.ident is not None:
             receiving.join(_CLOSE_SECONDS)
         self.side.close()
-        if self._created:
+        if self._admin is not None:
             removing = Thread(target=self._remove, daemon=True)  # waits for a broker that is gone without end
             removing.start()
             removing.join(_REMOVE_SECONDS)

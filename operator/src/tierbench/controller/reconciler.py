@@ -215,7 +215,7 @@ class BenchmarkReconciler:
         self._logs.acknowledge(observed.logs, decision.recorded)
         self._rejected_create = None
         for event in decision.events:
-            self._recorder.post(event.reason, event.message, warning=event.warning)
+            await self._recorder.post(event.reason, event.message, warning=event.warning)
         self._context.metrics.observe_reconcile(time.monotonic() - started)
         return 0.0 if written else decision.requeue_after
 

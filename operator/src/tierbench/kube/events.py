@@ -25,15 +25,20 @@ class EventRecorder:
         self._component = component
         self._controller = controller
         self._recorded: set[str] = set()
-        self._posted: deque[Mapping[str, Any]] = deque(maxlen=_MOST_POSTED)
+        self._posted: deque[Mapping[str, Any]] = deque()
         self._posting: asyncio.Task[None] | None = None
 
     async def event(self, reason: str, message: str, *, warning: bool = False) -> None:
         """Records an event. Raises ApiError."""
         await self._create(self._body(reason, message, warning=warning))
 
-    def post(self, reason: str, message: str, *, warning: bool = False) -> None:
-        """Records an event in the background, after those that were posted before. Logs a failed request."""
+    async def post(self, reason: str, message: str, *, warning: bool = False) -> None:
+        """Records an event in the background, after those that were posted before. Logs a failed request.
+
+        Returns at once, unless too many events wait: then it waits until they are recorded.
+        """
+        if self._posting is not None and len(self._posted) >= _MOST_POSTED:
+            await asyncio.wait({self._posting})
         self._posted.append(self._body(reason, message, warning=warning))
         if self._posting is None or self._posting.done():
             self._posting = asyncio.create_task(self._post_all())
