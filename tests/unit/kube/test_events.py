@@ -20,11 +20,11 @@ class SlowKube(InProcessKube):
         self.may_create = asyncio.Event()
         self.refused = ""
 
-    async def create(self, resource: Any, namespace: str, body: Any, **options: Any) -> Any:
+    async def create(self, kind: Any, namespace: str | None, body: Any, *, dry_run: bool = False) -> Any:
         await self.may_create.wait()
         if body["message"] == self.refused:
             raise ApiError(500, "InternalError", "etcd is away")
-        return await super().create(resource, namespace, body, **options)
+        return await super().create(kind, namespace, body, dry_run=dry_run)
 
 
 async def test_a_posted_event_waits_for_no_request_and_outlives_a_failed_one() -> None:
