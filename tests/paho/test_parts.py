@@ -1,11 +1,14 @@
 """The parts of the engine: content, envelope, runs, and what it writes."""
 
+import fcntl
 import io
 import json
+import resource
 import select
 import socket
 import struct
 from base64 import b64decode
+from collections.abc import Callable, Iterator
 from threading import Event, Thread
 from time import monotonic_ns
 from typing import Any
@@ -19,7 +22,7 @@ from tierbench_engine import run as module
 from tierbench_engine.content import Content
 from tierbench_engine.pipe import ARRIVED, SENT, Pipe
 from tierbench_engine.run import Run, Window
-from tierbench_engine.waiting import select_by_poll
+from tierbench_engine.waiting import select_any
 
 ACCEPTED = b"\x20\x02\x00\x00"
 OF_256_MIB = b"\x30\xff\xff\xff\x7f"
@@ -177,18 +180,30 @@ def _events(line: bytes) -> bytes:
     return b64decode(json.loads(line)["events"])
 
 
-def test_poll_says_the_same_as_select() -> None:
+@pytest.fixture
+def beyond_select() -> Iterator[Callable[[socket.socket], socket.socket]]:
+    """Gives a socket another number, which select(2) does not know."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield lambda one: socket.socket(fileno=fcntl.fcntl(one.fileno(), fcntl.F_DUPFD, 1024))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_files_of_any_number_are_waited_for(beyond_select: Callable[[socket.socket], socket.socket]) -> None:
     one, other = socket.socketpair()
-    with one, other:
-        for readers, writers in (([one], []), ([one, other], [one])):
-            assert select_by_poll(readers, writers, [], 0) == select.select(readers, writers, [], 0)
-            other.send(b"x")
-            assert select_by_poll(readers, writers, [], 1) == select.select(readers, writers, [], 1)
-            one.recv(1)
-        other.close()
-        assert select_by_poll([one], [], [], 1) == select.select([one], [], [], 1)
+    with one, other, beyond_select(one) as same, beyond_select(other) as peer:
+        with pytest.raises(ValueError, match="out of range"):
+            select.select([same], [], [], 0)
+        assert select_any([same], [], [], 0) == ([], [], [])
+        assert select_any([same, peer], [same], [], 0) == ([], [same], [])
+        other.send(b"x")
+        assert select_any([same], [], [], 1) == ([same], [], [])
+        assert select_any([same, peer], [same], [], 1) == ([same], [same], [])
+        one.recv(1)
+        other.shutdown(socket.SHUT_RDWR)
+        assert select_any([same], [], [], 1) == ([same], [], [])
     with pytest.raises(ValueError, match="negative"):
-        select_by_poll([one], [], [], 0)
+        select_any([one], [], [], 0)
 
 
 def test_a_packet_longer_than_any_message_is_not_taken_in() -> None:

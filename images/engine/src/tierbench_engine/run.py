@@ -24,6 +24,13 @@ class Window:
 
     def take(self, until: int, stop: Event) -> bool:
         """Waits until one more message may be out. Returns False if the run ends before."""
+        try:
+            self._free.get_nowait()
+        except Empty:
+            return self._wait(until, stop)
+        return True
+
+    def _wait(self, until: int, stop: Event) -> bool:
         while not stop.is_set():
             left = until - monotonic_ns() if until else None
             if left is not None and left <= 0:
@@ -82,20 +89,21 @@ class Run:
         self._span = 256**content.number_bytes
 
     def send_all(self, send: Send) -> int:
-        """Returns how many messages were sent, when the run is over."""
-        sent = 0
+        """Returns how many messages were sent, when the run is over. Its own time is part of what it measures."""
+        sent, span = 0, self._span if self.frees == "Arrival" else 0
         while not self._messages or sent < self._messages:
             due = self._start + sent * self._interval
             if self._until and due >= self._until:
                 break
-            _sleep_until(due, self.stop)
-            if not self._may_send():
+            if due > monotonic_ns():
+                _sleep_until(due, self.stop)
+            if self.is_over() or not self._may_send():
                 break
             number = self._first + sent
             begun = monotonic_ns()
             if self.answers is not None:
                 self.answers.out(number)
-            self.window.out(number % self._span if self.frees == "Arrival" else number)
+            self.window.out(number % span if span else number)
             send(number, begun)
             sent += 1
         return sent

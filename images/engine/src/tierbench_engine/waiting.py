@@ -1,4 +1,4 @@
-"""Lets paho wait by poll(2). It waits by select(2), which knows only the files 0 to 1023: three for each connection."""
+"""Lets paho wait for files of any number. select(2) knows only 0 to 1023: three for each connection."""
 
 import resource
 import select
@@ -8,11 +8,22 @@ from types import SimpleNamespace
 
 from paho.mqtt import client
 
+Ready = tuple[list[socket], list[socket], list[socket]]
 
-def select_by_poll(
-    readers: Sequence[socket], writers: Sequence[socket], _failed: Sequence[socket], timeout: float
-) -> tuple[list[socket], list[socket], list[socket]]:
-    """Like select.select, where each writer is a reader, too."""
+
+def select_any(readers: Sequence[socket], writers: Sequence[socket], failed: Sequence[socket], timeout: float) -> Ready:
+    """Like select.select, where each writer is a reader, too. Only large numbers take poll(2), which is slower here.
+
+    Raises:
+        ValueError: a socket is closed.
+    """
+    try:
+        return select.select(readers, writers, failed, timeout)
+    except ValueError:
+        return _poll(readers, writers, timeout)
+
+
+def _poll(readers: Sequence[socket], writers: Sequence[socket], timeout: float) -> Ready:
     poll = select.poll()
     for one in readers:
         poll.register(one, select.POLLIN | select.POLLOUT if one in writers else select.POLLIN)
@@ -22,8 +33,8 @@ def select_by_poll(
     return readable, [one for one, events in ready if events & select.POLLOUT], []
 
 
-def use_poll() -> None:
+def wait_for_any_file() -> None:
     """From now on. As many files are allowed as the computer allows this process."""
-    setattr(client, "select", SimpleNamespace(select=select_by_poll))  # noqa: B010 (mypy knows it as a module)
+    setattr(client, "select", SimpleNamespace(select=select_any))  # noqa: B010 (mypy knows it as a module)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -42,6 +42,7 @@ _REFUSALS: Final = {
 _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
 
 _Outcome = FailureError | None
+_receive = Client._sock_recv
 
 
 class _Client(Client):
@@ -53,7 +54,7 @@ class _Client(Client):
         """Paho asks for the whole rest of a packet at once, as long as the broker says that it is."""
         if bufsize > self.most_bytes:
             raise ConnectionError(f"the broker announces a packet of {bufsize} bytes")
-        return super()._sock_recv(bufsize)
+        return _receive(self, bufsize)
 
 
 class Connection:

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator
+from functools import partial
 from threading import Event, Lock, Thread
 from time import monotonic_ns
 from typing import Final
@@ -133,7 +134,7 @@ class Connection:
         link.write_to(run.topic)
         with self._lock:
             self._run, self._sent = run, 0
-        sending = Thread(target=run.send_all, args=(lambda *message: self._publish(run, link, *message),), daemon=True)
+        sending = Thread(target=run.send_all, args=(partial(self._publish, run, link),), daemon=True)
         sending.start()
         while sending.is_alive() and not self._closing.is_set():
             sending.join(_POLL_SECONDS)
@@ -143,9 +144,7 @@ class Connection:
 
     def _publish(self, run: Run, link: Link, number: int, begun: int) -> None:
         with self._publishing:
-            while not link.connected() and not run.is_over():
-                run.stop.wait(_POLL_SECONDS)
-            if run.is_over():
+            if self._broken and not self._await(link, run):
                 return
             self._number, self._begun = number, begun
             self._unacknowledged = self._acknowledges
@@ -164,6 +163,13 @@ class Connection:
                 run.acknowledged(number)
             else:
                 run.written()
+
+    @staticmethod
+    def _await(link: Link, run: Run) -> bool:
+        """Waits for a broken connection. Returns False if the run ends before."""
+        while not link.connected() and not run.is_over():
+            run.stop.wait(_POLL_SECONDS)
+        return not run.is_over()
 
     def _is_encoded(self, size: int) -> None:
         with self._lock:

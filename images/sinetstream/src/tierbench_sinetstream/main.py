@@ -4,7 +4,7 @@ from importlib.metadata import version
 
 from tierbench_engine.pipe import Json
 from tierbench_engine.serve import serve
-from tierbench_engine.waiting import use_poll
+from tierbench_engine.waiting import wait_for_any_file
 
 from . import VERSION
 from .connection import Connection
@@ -26,7 +26,7 @@ def about() -> Json:
 
 def main() -> None:
     """Runs until the harness ends."""
-    use_poll()
+    wait_for_any_file()
     serve(about(), Connection)
 
 

@@ -24,6 +24,8 @@ _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and
 _BAD_CREDENTIALS: Final = (4, 5)  # bad user name or password, not authorized
 _REFUSED: Final = 128
 
+_receive = paho.Client._sock_recv
+
 
 class _Client(paho.Client):
     """A client that takes in no packet longer than the largest message needs."""
@@ -34,7 +36,7 @@ class _Client(paho.Client):
         """Paho asks for the whole rest of a packet at once, as long as the broker says that it is."""
         if bufsize > self.most_bytes:
             raise ConnectionError(f"the broker announces a packet of {bufsize} bytes")
-        received: bytes = super()._sock_recv(bufsize)
+        received: bytes = _receive(self, bufsize)
         return received
 
 
