@@ -17,7 +17,8 @@ from tierbench.api.result import BenchmarkResult, ResultSpec
 from tierbench.results.aggregate import conclude
 
 RESULTS = 10_000
-MOST = 1.5
+MOST = 4
+"""About 2.4 s where reading 10,000 results takes 0.6 s."""
 CLASSES = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
 NODES = 5
 SIZES = tuple(f"{number}Mi" for number in range(1, 26))

@@ -16,6 +16,8 @@ ROOT = Path(__file__).parents[2]
 OUT = ROOT / "build" / "bench"
 RUNS = 7
 _FIRST, *_OTHERS = sorted(os.sched_getaffinity(0))
+CLIENT_PROCESSORS = max(len(_OTHERS), 1)
+"""How many there are next to the server's."""
 
 Command = Sequence[str | Path]
 

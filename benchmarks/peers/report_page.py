@@ -10,7 +10,8 @@ from tierbench.advice.tables import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
 
-MOST = 10
+MOST = 20
+"""About 3.3 s where reading 1,296 results takes 0.17 s."""
 MEGABYTES = 10
 MESSAGES = 1000
 LEVELS = {
