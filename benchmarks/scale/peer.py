@@ -7,6 +7,7 @@ machine or the API server slow is in their times, too.
 import asyncio
 import itertools
 import json
+import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -24,6 +25,7 @@ Collection = tuple[str, str, str | None, str]
 Statuses = tuple[str, str, str, Sequence[Object]]
 """API, plural and namespace, and the objects whose statuses are applied in turn."""
 
+_BYTECODE: Final = Path(__file__).parents[2] / "build" / "scale" / "bytecode"
 _PAGE_BYTES: Final = 2 << 20
 _LEASE_SECONDS: Final = 2.0
 _SETTLE_SECONDS: Final = 5.0
@@ -44,12 +46,15 @@ async def run_peer(
 
     The process first calls `enter`, to move into a control group.
     """
+    # Bytecode, as the operator's image has it.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(_BYTECODE)}
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "benchmarks.scale.peer", str(kubeconfig), user, task),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        env=environment,
         preexec_fn=enter,
     )
     try:
