@@ -144,7 +144,9 @@ class Connection:
 
     def _publish(self, run: Run, link: Link, number: int, begun: int) -> None:
         with self._publishing:
-            if self._broken and not self._await(link, run):
+            while not link.connected() and not run.is_over():
+                run.stop.wait(_POLL_SECONDS)
+            if run.is_over():
                 return
             self._number, self._begun = number, begun
             self._unacknowledged = self._acknowledges
@@ -163,13 +165,6 @@ class Connection:
                 run.acknowledged(number)
             else:
                 run.written()
-
-    @staticmethod
-    def _await(link: Link, run: Run) -> bool:
-        """Waits for a broken connection. Returns False if the run ends before."""
-        while not link.connected() and not run.is_over():
-            run.stop.wait(_POLL_SECONDS)
-        return not run.is_over()
 
     def _is_encoded(self, size: int) -> None:
         with self._lock:
