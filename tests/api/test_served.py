@@ -177,9 +177,7 @@ STATUSES: dict[type[Resource], Any] = {
                 upper_level="1Gi",
                 ahead_below="jetson",
                 ahead_above="cloud",
-                estimate="700000000",
-                estimate_low="600Mi",
-                estimate_high="1Gi",
+                confidence_parts_per_million=950_000,
             ),
         ),
         node_affinity=NodeAffinity(

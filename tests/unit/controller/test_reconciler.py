@@ -16,6 +16,8 @@ from tierbench.domain.decision import Decision, Observed, Steps
 from tierbench.kube.client import ApiError
 from tierbench.kube.meta import PODS, wait_for_event
 
+HANG_SECONDS = 60
+
 
 async def test_results_get_a_bounded_number_of_labels_and_an_event_names_the_others(demo: Demo) -> None:
     """Kubernetes does not bound how many labels an object has, and each result would store them."""
@@ -268,3 +270,21 @@ async def test_restarted_operator_needs_no_log_of_trials_that_are_stored(demo: D
     await demo.until(lambda: demo.result_status.get("phase") == "Complete")
     assert "missing" not in demo.result_status
     assert demo.clients == [CLIENT]
+
+
+@pytest.mark.usefixtures("demo")
+async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decided_again() -> None:
+    demo = Demo(repetitions=3)
+    await demo.until_client()
+    written, wait = 0, 0.0
+    demo.put_client("Running", {"running": {}}, trial_line(1))
+    async with asyncio.timeout(HANG_SECONDS):
+        while demo.status["current"]["finishedTrials"] < 1:
+            demo.relist()
+            written = len(demo.api.writes)
+            wait = await demo.reconciler.reconcile()
+            await asyncio.sleep(0)
+    *_, record, benchmark = demo.api.writes[written:]
+    assert record.path.endswith("/benchmarkrecords/ft-demo-r1-c001/status")
+    assert benchmark.path.endswith("/filetransferbenchmarks/demo/status")
+    assert wait > 0

@@ -338,3 +338,13 @@ def test_numbers_that_cannot_be_recorded_end_their_case_and_not_the_run() -> Non
     assert (status.phase, status.reason) == (ResultPhase.FAILED, reasons.CLIENT_UNREADABLE)
     assert "ZeroDivisionError" in status.message
     assert nothing_left(world)
+
+
+def test_the_status_counts_the_trials_that_have_ended() -> None:
+    world = World()
+    for trials in (1, 3):
+        until_printed(world, trials)
+        world.reconcile()
+        current = world.benchmark.status.current
+        assert current is not None
+        assert (current.finished_trials, current.total_trials) == (trials, 6)

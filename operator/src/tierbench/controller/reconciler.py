@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import Benchmark, Phase
+from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
 from tierbench.api.model import API_VERSION
 from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
@@ -73,6 +73,21 @@ async def _decide(observed: Observed, now: datetime) -> Decision:
             decision: Decision = end.value
             return decision
         await asyncio.sleep(0)
+
+
+def _changes(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[bool, bool]:
+    """Returns whether the status changes, and whether nothing does but the number of trials.
+
+    The remaining time alone is no change.
+    """
+    old, new = before.to_json(), after.to_json()
+    for status in (old, new):
+        status.pop("remainingSeconds", None)
+    if old == new:
+        return False, False
+    for status in (old, new):
+        status.get("current", {}).pop("finishedTrials", None)
+    return old != new, old == new
 
 
 class GoneError(Exception):
@@ -209,15 +224,19 @@ class BenchmarkReconciler:
         self._reads_earlier, self._reads_records = decision.needs_earlier_runs, decision.reads_records
         self._reads_logs = decision.reads_logs
         self._enqueue(observed, decision)
-        written = await self._write(observed, decision)
+        changed, counted = _changes(observed.benchmark.status, decision.status)
+        if changed:
+            await self._write(observed, decision)
         for action in decision.actions:
             await self._carry_out(executor, action)
         self._logs.acknowledge(observed.logs, decision.recorded)
         self._rejected_create = None
         for event in decision.events:
             await self._recorder.post(event.reason, event.message, warning=event.warning)
+        if counted:  # after the trials themselves, and no reason to decide again
+            await self._write(observed, decision)
         self._context.metrics.observe_reconcile(time.monotonic() - started)
-        return 0.0 if written else decision.requeue_after
+        return 0.0 if changed else decision.requeue_after
 
     async def _hold(self, raw: Raw) -> float:
         """Writes the condition DefinitionsDiffer, and follows logs. All else waits until definitions match.
@@ -357,12 +376,8 @@ class BenchmarkReconciler:
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
 
-    async def _write(self, observed: Observed, decision: Decision) -> bool:
-        """Writes the status if anything but the remaining time has changed. Returns whether it has."""
-        before = observed.benchmark.status
-        same = decision.status.model_copy(update={"remaining_seconds": before.remaining_seconds})
-        if same.to_json() == before.to_json():
-            return False
+    async def _write(self, observed: Observed, decision: Decision) -> None:
+        """Writes the status."""
         metadata = {"resourceVersion": observed.benchmark.metadata.resource_version}
         try:
             await self._apply_status(metadata, decision.status.to_json())
@@ -374,7 +389,6 @@ class BenchmarkReconciler:
                     await self._recorder.warn_once(reasons.STATUS_REFUSED, message)
             raise
         self._retries.succeeded(_STATUS)
-        return True
 
     async def _apply_status(self, metadata: Raw, status: Raw) -> None:
         """Applies a status. Raises ConflictError if the benchmark has changed since `metadata` was read."""

@@ -31,6 +31,7 @@ from tierbench.domain.views import PodView, Problem
 from tierbench.kube.meta import format_time
 from tierbench.results import aggregate
 from tierbench.results.client_output import add_traces, check_seal
+from tierbench.results.quantities import counted_trials
 from tierbench.workloads.plan import Block, Case, Factor, ScheduledTrial, ServerPlacement, schedule_trials
 from tierbench.workloads.workload import RunningServer
 
@@ -118,7 +119,8 @@ class RunningBlock:
         )
         ready = ConditionUpdate(reasons.SERVER_READY, True, reasons.READY, f"{places}."[:_MAXIMUM_MESSAGE])
         current = tuple(one.case for one in self.due)
-        return build_status(self.run, Phase.RUNNING, ready, *self.logs, current=current)
+        finished = sum(len(counted_trials(one.record.trials)) for one in self.due)
+        return build_status(self.run, Phase.RUNNING, ready, *self.logs, current=current, finished_trials=finished)
 
     @property
     def needs_no_log(self) -> bool:

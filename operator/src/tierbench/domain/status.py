@@ -63,8 +63,13 @@ def set_conditions(
     return tuple(known.values())
 
 
-def build_status(run: Run, phase: Phase, *updates: ConditionUpdate, current: Sequence[Case] = ()) -> BenchmarkStatus:
-    """Returns the status of a benchmark during a run, in which the `current` cases are measured."""
+def build_status(
+    run: Run, phase: Phase, *updates: ConditionUpdate, current: Sequence[Case] = (), finished_trials: int | None = None
+) -> BenchmarkStatus:
+    """Returns the status of a benchmark during a run, in which the `current` cases are measured.
+
+    Their finished trials are those that are stored, unless they are given.
+    """
     benchmark = run.observed.benchmark
     counts = _count(run)
     return BenchmarkStatus(
@@ -74,7 +79,7 @@ def build_status(run: Run, phase: Phase, *updates: ConditionUpdate, current: Seq
         progress=f"{counts.finished}/{counts.total}",
         remaining_seconds=remaining_seconds(run),
         cases=counts,
-        current=_current(run, current) if current else None,
+        current=_current(run, current, finished_trials) if current else None,
         run=run.status,
         best=benchmark.status.best,
         answer=benchmark.status.answer,
@@ -98,12 +103,12 @@ def describe_cases(*cases: Case) -> str:
     return f"{show_levels(cases[0].levels)}, {', '.join(servers)} to {cases[0].client}"
 
 
-def _current(run: Run, cases: Sequence[Case]) -> CurrentCase:
+def _current(run: Run, cases: Sequence[Case], finished: int | None) -> CurrentCase:
     of_passes = f", pass {run.pass_number} of {run.passes}" if run.passes > 1 else ""
     return CurrentCase(
         name=(describe_cases(*cases) + of_passes)[:_MAXIMUM_NAME],
         result=run.result_name(cases[0]),
-        trials=sum(_measured(run, case)[0] for case in cases),
+        finished_trials=sum(_measured(run, case)[0] for case in cases) if finished is None else finished,
         total_trials=run.spec.repetitions * len(cases),
     )
 
