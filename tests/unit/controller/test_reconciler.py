@@ -3,6 +3,7 @@
 import asyncio
 import json
 from datetime import datetime, timedelta
+from unittest.mock import ANY
 
 import pytest
 
@@ -288,3 +289,20 @@ async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decide
     assert record.path.endswith("/benchmarkrecords/ft-demo-r1-c001/status")
     assert benchmark.path.endswith("/filetransferbenchmarks/demo/status")
     assert wait > 0
+
+
+async def test_trials_are_counted_at_most_once_per_second(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    await demo.until_client()
+    monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 3600)
+
+    async def count_again() -> tuple[float, int]:
+        current = demo.status["current"]
+        demo.api.change(RESOURCE, "demo", status={**demo.status, "current": {**current, "finishedTrials": 1}})
+        demo.relist()
+        return await demo.reconciler.reconcile(), demo.status["current"]["finishedTrials"]
+
+    assert await count_again() == (ANY, 0)
+    wait, counted = await count_again()
+    assert (0 < wait <= 3600, counted) == (True, 1)
+    monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 0)
+    assert await count_again() == (ANY, 0)

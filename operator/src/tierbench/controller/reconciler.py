@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
+import math
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Final
 
-from tierbench.api.benchmark import Benchmark, BenchmarkStatus, Phase
+from tierbench.api.benchmark import Benchmark, Phase
 from tierbench.api.model import API_VERSION
 from tierbench.api.record import BenchmarkRecord
 from tierbench.api.result import BenchmarkResult
@@ -49,6 +50,7 @@ from tierbench.domain.decision import (
 )
 from tierbench.domain.ending import cleanup, used_apis
 from tierbench.domain.servers import apis_of
+from tierbench.domain.status import status_changes
 from tierbench.kube.client import REJECTED, REQUEST_ERRORS, ApiError, ConflictError, is_permanent
 from tierbench.kube.meta import Raw, ResourceType, wait_for_event
 from tierbench.workloads.workload import MOST_INHERITED_LABELS, Owner, Workload, labels_left_out
@@ -59,6 +61,7 @@ _CLEANUP_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 600.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
+_COUNT_SECONDS: Final = 1.0
 _MOST_NAMES: Final = 5
 _logger = logging.getLogger(__name__)
 
@@ -73,21 +76,6 @@ async def _decide(observed: Observed, now: datetime) -> Decision:
             decision: Decision = end.value
             return decision
         await asyncio.sleep(0)
-
-
-def _changes(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[bool, bool]:
-    """Returns whether the status changes, and whether nothing does but the number of trials.
-
-    The remaining time alone is no change.
-    """
-    old, new = before.to_json(), after.to_json()
-    for status in (old, new):
-        status.pop("remainingSeconds", None)
-    if old == new:
-        return False, False
-    for status in (old, new):
-        status.get("current", {}).pop("finishedTrials", None)
-    return old != new, old == new
 
 
 class GoneError(Exception):
@@ -113,6 +101,7 @@ class BenchmarkReconciler:
         self._rejected_create: FailedRequest | None = None
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
+        self._counted = -math.inf
         self._reads_earlier = False
         self._reads_logs = False
         self._reads_records: tuple[str, ...] = ()
@@ -224,7 +213,7 @@ class BenchmarkReconciler:
         self._reads_earlier, self._reads_records = decision.needs_earlier_runs, decision.reads_records
         self._reads_logs = decision.reads_logs
         self._enqueue(observed, decision)
-        changed, counted = _changes(observed.benchmark.status, decision.status)
+        changed, counted = status_changes(observed.benchmark.status, decision.status)
         if changed:
             await self._write(observed, decision)
         for action in decision.actions:
@@ -233,10 +222,11 @@ class BenchmarkReconciler:
         self._rejected_create = None
         for event in decision.events:
             await self._recorder.post(event.reason, event.message, warning=event.warning)
-        if counted:  # after the trials themselves, and no reason to decide again
-            await self._write(observed, decision)
+        wait = 0.0 if changed else decision.requeue_after
+        if counted:
+            wait = min(wait, await self._write_count(observed, decision))
         self._context.metrics.observe_reconcile(time.monotonic() - started)
-        return 0.0 if changed else decision.requeue_after
+        return wait
 
     async def _hold(self, raw: Raw) -> float:
         """Writes the condition DefinitionsDiffer, and follows logs. All else waits until definitions match.
@@ -375,6 +365,15 @@ class BenchmarkReconciler:
         run = decision.status.run
         chosen = frozenset(node for one in run.assignments for node in one.nodes) if run is not None else frozenset()
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
+
+    async def _write_count(self, observed: Observed, decision: Decision) -> float:
+        """Writes how many trials are stored, at most once per second. Returns the seconds until the next reconcile."""
+        due = self._counted + _COUNT_SECONDS - time.monotonic()
+        if due > 0:
+            return due
+        await self._write(observed, decision)
+        self._counted = time.monotonic()
+        return decision.requeue_after
 
     async def _write(self, observed: Observed, decision: Decision) -> None:
         """Writes the status."""

@@ -87,6 +87,21 @@ def build_status(
     )
 
 
+def status_changes(before: BenchmarkStatus, after: BenchmarkStatus) -> tuple[bool, bool]:
+    """Returns whether the status changes, and whether nothing does but the number of trials.
+
+    The remaining time alone is no change.
+    """
+    old, new = before.to_json(), after.to_json()
+    for status in (old, new):
+        status.pop("remainingSeconds", None)
+    if old == new:
+        return False, False
+    for status in (old, new):
+        status.get("current", {}).pop("finishedTrials", None)
+    return old != new, old == new
+
+
 def _count(run: Run) -> CaseCounts:
     statuses = [result.status for result in run.results]
     return CaseCounts(
