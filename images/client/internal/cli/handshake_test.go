@@ -87,7 +87,8 @@ func TestSessionsAreResumedAsAsked(t *testing.T) {
 					if resumed := exchange.ResumedHandshakes; exchange.TLSHandshakes != exchange.Connections || resumed != map[string]int64{"false": 0, "true": exchange.TLSHandshakes}[resumes] {
 						t.Errorf("resumeSessions %s: %d of %d handshakes of %d connections resumed", resumes, resumed, exchange.TLSHandshakes, exchange.Connections)
 					}
-					setup[resumes] = exchange.SetupBytes / exchange.Connections
+					// Without headers: on a busy computer more packets do nothing but acknowledge.
+					setup[resumes] = (exchange.SetupBytes - segmentHeaders*exchange.SetupPackets) / exchange.Connections
 				}
 			}
 			if setup["true"] > setup["false"]-300 { // at least the certificate
