@@ -29,6 +29,8 @@ OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
 """The other namespaces."""
 SECONDS: Final = 60
 QUIET_PACE: Final = 10.0
+OF_A_TRIAL: Final = 2
+"""The statuses that are written for a trial: of its record, and of the benchmark, which counts it."""
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 20
 CASES: Final = 30
@@ -104,7 +106,8 @@ async def _queued(site: Site) -> bool:
 async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
     """A trial of the one that measures ends every ten seconds. The peer watches all types at the same time."""
     process = await site.process()
-    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=QUIET_PACE, seconds=SECONDS)
+    period = QUIET_PACE / OF_A_TRIAL
+    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=period, seconds=SECONDS)
     peer = asyncio.create_task(bare)
     site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()
