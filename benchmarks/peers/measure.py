@@ -17,7 +17,7 @@ OUT = ROOT / "build" / "bench"
 RUNS = 7
 _FIRST, *_OTHERS = sorted(os.sched_getaffinity(0))
 CLIENT_PROCESSORS = max(len(_OTHERS), 1)
-"""How many there are next to the server's."""
+"""The number of processors that `as_client` leaves to a client."""
 
 Command = Sequence[str | Path]
 

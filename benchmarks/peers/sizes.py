@@ -9,7 +9,7 @@ from benchmarks.peers.measure import ROOT, Comparison, limit
 
 CLIENT_MB = 15
 LIMITS_MB = {"client": CLIENT_MB, "operator": 260}
-"""The package kubernetes takes 75 MB of the operator's, of which the operator loads a part."""
+"""Of the operator's image, the package kubernetes takes 75 MB."""
 
 
 def comparisons(client: Path) -> list[Comparison]:

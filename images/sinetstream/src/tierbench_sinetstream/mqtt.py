@@ -24,7 +24,7 @@ _ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and
 _BAD_CREDENTIALS: Final = (4, 5)  # bad user name or password, not authorized
 _REFUSED: Final = 128
 
-_receive = paho.Client._sock_recv
+_receive = paho.Client._sock_recv  # super() takes longer, and a message takes nine
 
 
 class _Client(paho.Client):
