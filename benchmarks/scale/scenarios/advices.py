@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from statistics import median
 from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
@@ -19,6 +20,8 @@ NUMBER: Final = 1_000
 BENCHMARKS: Final = 10
 """Of 100 results each."""
 _OTHER: Final = "another"
+_OTHERS: Final = 5
+"""Advices of the other tenant, one after the other."""
 _NAMESPACES: Final = ResourceType("api/v1", "namespaces")
 _SECONDS: Final = 300
 _PAUSE_SECONDS: Final = 0.02
@@ -33,18 +36,15 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await write(site, BENCHMARKS)
         process = await site.restart()
         process.forget_peak()
-        await site.kube.create(ADVICES, NAMESPACE, _advice("alone"))
-        alone = await waited_for(lambda: _answered(site, NAMESPACE, "alone"), "one alone", _SECONDS, _PAUSE_SECONDS)
+        alone = await _seconds_to_answer(site, NAMESPACE, "alone")
         used, began = process.cpu_seconds, time.monotonic()
         await all_of(site.kube.create(ADVICES, NAMESPACE, _advice(f"a{number:04d}")) for number in range(NUMBER))
         await site.kube.create(
             _NAMESPACES, None, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _OTHER}}
         )
         try:
-            await site.kube.create(ADVICES, _OTHER, _advice("one"))
-
-            others = await waited_for(lambda: _answered(site, _OTHER, "one"), "it", _SECONDS, _PAUSE_SECONDS)
-            yield against(alone, f"{NUMBER} advices: another tenant's", "s", others, _TURN)
+            others = [await _seconds_to_answer(site, _OTHER, f"other{number}") for number in range(_OTHERS)]
+            yield against(alone, f"{NUMBER} advices: another tenant's, median", "s", median(others), _TURN)
             with suppress(TimeoutError):
                 await waited_for(lambda: _all_answered(site), "all", _SECONDS)
             yield Row(f"{NUMBER} advices: time of all", "s", time.monotonic() - began)
@@ -56,8 +56,13 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         yield Row(f"{NUMBER} advices: memory", "MiB", process.peak_mebibytes, 220)
 
 
-async def _answered(site: Site, namespace: str, name: str) -> bool:
-    return _has_answer(await site.kube.get(ADVICES, namespace, name))
+async def _seconds_to_answer(site: Site, namespace: str, name: str) -> float:
+    await site.kube.create(ADVICES, namespace, _advice(name))
+
+    async def answered() -> bool:
+        return _has_answer(await site.kube.get(ADVICES, namespace, name))
+
+    return await waited_for(answered, f"advice {name} is answered", _SECONDS, _PAUSE_SECONDS)
 
 
 def _has_answer(advice: dict[str, Any]) -> bool:

@@ -1,11 +1,13 @@
-"""A Lease keeps the time at which its holder acquired it."""
+"""A Lease keeps the time at which its holder acquired it, and is renewed by one request."""
 
 from datetime import datetime, timedelta
+
+import pytest
 
 from tests.unit.apiserver.client import InProcessKube
 from tests.unit.apiserver.server import ApiServer
 from tierbench.controller.context import ObjectCaches
-from tierbench.controller.executor import acquire_leases, release_leases
+from tierbench.controller.executor import NodeTakenError, acquire_leases, release_leases
 from tierbench.domain.views import lease_view
 from tierbench.kube.meta import LEASES
 
@@ -30,3 +32,26 @@ async def test_lease_keeps_the_time_of_acquisition_until_another_holder_acquires
     assert await acquire("other") > first + 4 * HOUR
     await release_leases(kube, ObjectCaches(), "leases", "other", ["c1"])
     assert await acquire("one") > first + 4 * HOUR
+
+
+async def test_own_lease_is_renewed_without_a_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    api, objects = ApiServer(), ObjectCaches()
+    kube = InProcessKube(api)
+    await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + HOUR)
+    monkeypatch.setattr(kube, "get", None)
+    await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + 2 * HOUR)
+    assert lease_view(api.objects[LEASES.path("leases", "c1")]).expires > api.now() + HOUR
+
+
+@pytest.mark.parametrize("thief", [None, "other"], ids=["deleted", "another holder"])
+async def test_lease_that_is_lost_unseen_is_not_renewed(thief: str | None) -> None:
+    api, objects = ApiServer(), ObjectCaches()
+    kube = InProcessKube(api)
+    await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + HOUR)
+    await release_leases(kube, ObjectCaches(), "leases", "one", ["c1"])
+    if thief:
+        await acquire_leases(kube, ObjectCaches(), "leases", thief, ["c1"], api.now() + HOUR)
+    with pytest.raises(NodeTakenError):
+        await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + 2 * HOUR)
+    found = api.objects.get(LEASES.path("leases", "c1"))
+    assert (found and lease_view(found).holder) == thief

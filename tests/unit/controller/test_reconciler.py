@@ -273,8 +273,17 @@ async def test_restarted_operator_needs_no_log_of_trials_that_are_stored(demo: D
     assert demo.clients == [CLIENT]
 
 
+async def test_record_is_created_right_after_its_client(demo: Demo) -> None:
+    await demo.until_client()
+    *_, client, record = (write.path.rpartition("/")[2] for write in demo.api.writes)
+    assert (client, record) == ("jobs", "benchmarkrecords")
+
+
 @pytest.mark.usefixtures("demo")
-async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decided_again() -> None:
+async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decided_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 0)
     demo = Demo(repetitions=3)
     await demo.until_client()
     written, wait = 0, 0.0
@@ -285,24 +294,24 @@ async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decide
             written = len(demo.api.writes)
             wait = await demo.reconciler.reconcile()
             await asyncio.sleep(0)
-    *_, record, benchmark = demo.api.writes[written:]
+    record, benchmark = demo.api.writes[written:]
     assert record.path.endswith("/benchmarkrecords/ft-demo-r1-c001/status")
     assert benchmark.path.endswith("/filetransferbenchmarks/demo/status")
     assert wait > 0
 
 
-async def test_trials_are_counted_at_most_once_per_second(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_trials_are_counted_after_a_pause(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     await demo.until_client()
-    monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 3600)
 
-    async def count_again() -> tuple[float, int]:
+    async def count_again(pause: float) -> tuple[float, int]:
+        monkeypatch.setattr(reconciler, "_COUNT_SECONDS", pause)
         current = demo.status["current"]
         demo.api.change(RESOURCE, "demo", status={**demo.status, "current": {**current, "finishedTrials": 1}})
         demo.relist()
         return await demo.reconciler.reconcile(), demo.status["current"]["finishedTrials"]
 
-    assert await count_again() == (ANY, 0)
-    wait, counted = await count_again()
+    wait, counted = await count_again(3600)
     assert (0 < wait <= 3600, counted) == (True, 1)
-    monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 0)
-    assert await count_again() == (ANY, 0)
+    assert await count_again(0) == (ANY, 0)
+    wait, counted = await count_again(3600)
+    assert (0 < wait <= 3600, counted) == (True, 1)

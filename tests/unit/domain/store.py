@@ -183,7 +183,7 @@ class Store:
             case SaveResult(name, spec, status):
                 before = self.results.get(name)
                 record = self.records.get(name)
-                sealed = record is None or record.status.ended is not None
+                sealed = record is None or not record.status.trials or record.status.ended is not None
                 assert status.phase is ResultPhase.RUNNING or sealed, "a result was sealed before its record"
                 assert before is None or before.status.phase is ResultPhase.RUNNING, "a sealed result was written again"
                 head = {"name": name} if before is None else before.metadata.to_json()

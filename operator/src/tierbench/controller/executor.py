@@ -211,11 +211,17 @@ class Executor:
             self._versions[name] = written["metadata"]["resourceVersion"]
 
     async def _save_record(self, action: SaveRecord) -> None:
-        """Writes a record, which the result of the same name owns. After an error it is read again."""
+        """Writes a record, which the result of the same name owns. After an error it is read again.
+
+        One without trials is created only.
+        """
         namespace, name = self._owner.namespace, action.name
         known = self._records.pop(name, None)
         if known is None:
             known = await self._create_record(action)
+        if action.status == known.status:
+            self._records[name] = known
+            return
         applied = {"name": name, "namespace": namespace, "uid": known.metadata.uid}
         applied["resourceVersion"] = known.metadata.resource_version or ""
         status = {**self._body(_RECORD, name), "metadata": applied, "status": action.status.to_json()}
@@ -256,7 +262,7 @@ async def acquire_leases(
         try:
             if await _acquire_one(kube, objects, namespace, holder, node, until):
                 taken.append(node)
-        except (ConflictError, NodeTakenError) as error:
+        except (ConflictError, NotFoundError, NodeTakenError) as error:
             await release_leases(kube, objects, namespace, holder, taken)
             raise NodeTakenError(f"node {node} was taken by another benchmark") from error
 
@@ -278,9 +284,10 @@ async def _acquire_one(
     kube: Kube, objects: ObjectCaches, namespace: str, holder: str, node: str, until: datetime
 ) -> bool:
     """Returns whether the Lease is newly acquired."""
-    now = kube.now()
+    now, found = kube.now(), objects[LEASES].get((namespace, node))
     try:
-        found = await kube.get(LEASES, namespace, node)
+        if found is None or lease_view(found).holder != holder:
+            found = await kube.get(LEASES, namespace, node)
     except NotFoundError:
         created = await kube.create(LEASES, namespace, _lease_body(node, namespace, holder, now, now, until))
         objects.observe_write(LEASES, created)
@@ -342,8 +349,7 @@ async def release_orphans(context: Context, before: frozenset[tuple[str, str]]) 
 
 def _orphans(context: Context) -> Iterator[tuple[str, str]]:
     """Yields node and holder of each Lease whose benchmark, Jobs and pods are gone, if its namespace is watched."""
-    benchmarks = (raw for model in BENCHMARKS.values() for raw in context.objects[model.KIND.resource].list())
-    uids = {raw["metadata"]["uid"] for raw in benchmarks}
+    caches = [context.objects[model.KIND.resource] for model in BENCHMARKS.values()]
     watched = context.settings.watch_namespaces
     for raw in context.objects[LEASES].list():
         try:
@@ -351,7 +357,11 @@ def _orphans(context: Context) -> Iterator[tuple[str, str]]:
             namespace, name, uid = lease.holder.split("/")
         except PARSE_ERRORS:
             continue
-        if uid not in uids and (not watched or namespace in watched) and not _has_pods(context, namespace, name, uids):
+        namesakes = (one for cache in caches if (one := cache.get((namespace, name))) is not None)
+        if (watched and namespace not in watched) or any(one["metadata"]["uid"] == uid for one in namesakes):
+            continue
+        uids = {one["metadata"]["uid"] for cache in caches for one in cache.list()}
+        if not _has_pods(context, namespace, name, uids):
             yield lease.node, lease.holder
 
 

@@ -61,7 +61,7 @@ _CLEANUP_SECONDS: Final = 1.0
 _IDLE_SECONDS: Final = 600.0
 _CONFLICT_SECONDS: Final = (0.05, 1.0)
 _ERROR_SECONDS: Final = (1.0, 2.0, 5.0, 10.0)
-_COUNT_SECONDS: Final = 1.0
+_COUNT_SECONDS: Final = 2.0
 _MOST_NAMES: Final = 5
 _logger = logging.getLogger(__name__)
 
@@ -101,7 +101,7 @@ class BenchmarkReconciler:
         self._rejected_create: FailedRequest | None = None
         self._retries = RetryTracker()
         self._recorded_foreign: set[str] = set()
-        self._counted = -math.inf
+        self._count_due = math.inf
         self._reads_earlier = False
         self._reads_logs = False
         self._reads_records: tuple[str, ...] = ()
@@ -367,13 +367,13 @@ class BenchmarkReconciler:
         context.workqueue.set_nodes(self._key, None if phase is Phase.PENDING else chosen)
 
     async def _write_count(self, observed: Observed, decision: Decision) -> float:
-        """Writes how many trials are stored, at most once per second. Returns the seconds until the next reconcile."""
-        due = self._counted + _COUNT_SECONDS - time.monotonic()
-        if due > 0:
-            return due
-        await self._write(observed, decision)
-        self._counted = time.monotonic()
-        return decision.requeue_after
+        """Counts trials two seconds late, as records come first. Returns the seconds until the next reconcile."""
+        now = time.monotonic()
+        self._count_due = min(self._count_due, now + _COUNT_SECONDS)
+        if now >= self._count_due:
+            await self._write(observed, decision)
+            return decision.requeue_after
+        return self._count_due - now
 
     async def _write(self, observed: Observed, decision: Decision) -> None:
         """Writes the status."""
@@ -388,6 +388,7 @@ class BenchmarkReconciler:
                     await self._recorder.warn_once(reasons.STATUS_REFUSED, message)
             raise
         self._retries.succeeded(_STATUS)
+        self._count_due = math.inf
 
     async def _apply_status(self, metadata: Raw, status: Raw) -> None:
         """Applies a status. Raises ConflictError if the benchmark has changed since `metadata` was read."""

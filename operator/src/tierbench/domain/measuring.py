@@ -244,7 +244,8 @@ def _schedule(running: RunningBlock) -> tuple[ScheduledTrial, ...]:
 
 def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> Decision:
     """Starts a client for the missing trials, and deletes stale Jobs by the actions of `stale`. The results exist
-    before the client: what it prints can be saved even if the spec has changed meanwhile."""
+    before the client: what it prints can be saved even if the spec has changed meanwhile. The records are created
+    while it starts, so that a trial needs one write."""
     schedule = _schedule(running)
     if not schedule:
         return _finish_block(running, stale)
@@ -254,7 +255,8 @@ def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> 
         return _fail_cases(running, running.due, started)
     if running.client.is_cut_off:
         return Decision(running.build_status(), (*running.save(), *stale), requeue_after=NOTICE_SECONDS)
-    return Decision(running.build_status(), (*running.save(), *started, *stale), events)
+    records = (save_record(one.name, one.spec, one.record) for one in running.due if one.result is None)
+    return Decision(running.build_status(), (*running.save(), *started, *records, *stale), events)
 
 
 def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
