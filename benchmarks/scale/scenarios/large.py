@@ -101,7 +101,7 @@ def _record(benchmark: FileTransferBenchmark) -> RecordStatus:
         TrialLine.model_validate({**trials[(number - 1) % len(trials)], "trial": number, "warmup": False})
         for number in range(1, TRIALS + 1)
     ]
-    spec = template.spec.model_copy(update={"trials": TRIALS, "warmupTrials": 0})
+    spec = template.spec.model_copy(update={"trials": TRIALS, "warmup_trials": 0})
     end = RecordEnd(time=template.status.completion_time or "", engine=template.status.engine)
     return add_trials(spec, RecordStatus(), lines, 1).model_copy(update={"ended": end})
 
@@ -117,11 +117,11 @@ def _measured(
             "run": run,
             "case": case.number,
             "levels": dict(case.levels),
-            "conditions": dict(benchmark.spec.parameters),
+            "settings": dict(benchmark.spec.parameters),
             "server": template.server.model_copy(update=server),
             "client": template.client.model_copy(update={"node_class": case.client_class}),
             "trials": TRIALS,
-            "warmupTrials": 0,
+            "warmup_trials": 0,
         }
     )
     end = record.ended

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from benchmarks.scale.audit import counted
 from benchmarks.scale.connection import all_of
-from benchmarks.scale.fixtures import FILE_TRANSFERS, PEER, WATCHED, peer_records, recorded_statuses, waited_for
+from benchmarks.scale.fixtures import FILE_TRANSFERS, peer_records, recorded_statuses, waited_for
 from benchmarks.scale.kubelet import Seen
 from benchmarks.scale.nodes import CLASS_LABEL
-from benchmarks.scale.peer import Statuses
 from benchmarks.scale.rows import Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
@@ -29,10 +28,8 @@ OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
 """The other namespaces."""
 SECONDS: Final = 60
 QUIET_PACE: Final = 10.0
-OF_A_TRIAL: Final = 2
-"""The statuses that are written for a trial: of its record, and of the benchmark, which counts it."""
 BUSY_PACE: Final = 0.05
-TRIALS: Final = 20
+TRIALS: Final = 30
 CASES: Final = 30
 WRITES: Final = 5
 """The statuses that are written from the last trial of a case to the next client.
@@ -58,14 +55,17 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     async with site.nodes({"server": 1, "user": 1}), site.namespace(*OTHERS):
         process = await site.restart()
         site.kubelet.pace = QUIET_PACE
-        await _create(site)
+        await _create_first(site)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        alone, _ = await _load(site)
+        await _fill(site)
         await waited_for(lambda: _queued(site), "all are queued", 300)
         await asyncio.sleep(_SETTLE_SECONDS)
-        statuses = await peer_records(site, WRITES, recorded_statuses(TRIALS))
-        async for row in _quiet(site, statuses):
-            yield row
+        share, requests = await _load(site)
+        yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", requests, 1)
+        yield against(alone, f"{QUEUED} benchmarks queued: CPU", "% of a core", share)
         yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)
-        bare = await _bare_gaps(site, statuses)
+        bare = await _bare_gaps(site)
         site.kubelet.pace = BUSY_PACE
         async for row in _gaps(site, bare):
             yield row
@@ -78,11 +78,10 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         yield against(await _bare_delete(site, benchmarks), f"delete {QUEUED} benchmarks", "s", seconds)
 
 
-async def _create(site: Site) -> None:
+async def _create_first(site: Site) -> None:
     sizes = [f"{number}Mi" for number in range(1, CASES + 1)]
     await site.kube.create(FILE_TRANSFERS, NAMESPACE, file_transfer(_HOLDER, fileSizes=sizes, **_SPEC))
     await waited_for(lambda: _measures(site), "the first measures", 120)
-    await _fill(site)
 
 
 async def _fill(site: Site) -> None:
@@ -103,28 +102,24 @@ async def _queued(site: Site) -> bool:
     return await site.metric("tierbench_queue_length") == QUEUED
 
 
-async def _quiet(site: Site, statuses: Statuses) -> AsyncIterator[Row]:
-    """A trial of the one that measures ends every ten seconds. The peer watches all types at the same time."""
+async def _load(site: Site) -> tuple[float, float]:
+    """Returns the operator's CPU in percent of a core, and its requests per second, while a trial ends every 10 s."""
     process = await site.process()
-    period = QUIET_PACE / OF_A_TRIAL
-    bare = site.peer("watching", collections=WATCHED, statuses=statuses, period=period, seconds=SECONDS)
-    peer = asyncio.create_task(bare)
     site.audit.new_requests()
     used, began = process.cpu_seconds, time.monotonic()
     await asyncio.sleep(SECONDS)
     used, seconds = process.cpu_seconds - used, time.monotonic() - began
-    found = counted(one for one in site.audit.new_requests() if not one.name.startswith(PEER))
+    found = counted(site.audit.new_requests())
     print(f"queue: {dict(found.most_common())}", flush=True)
-    yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", found.total() / seconds, 1)
-    _, share = await peer
-    yield against(100 * share, f"{QUEUED} benchmarks queued: CPU", "% of a core", 100 * used / seconds)
+    return 100 * used / seconds, found.total() / seconds
 
 
-async def _bare_gaps(site: Site, statuses: Statuses) -> list[float]:
+async def _bare_gaps(site: Site) -> list[float]:
     """Returns the seconds from the end of a pod of a Job to that of the next one."""
     container = {"name": "none", "image": "none.invalid/none"}
     spec = {"restartPolicy": "Never", "nodeSelector": {CLASS_LABEL: "user"}, "containers": [container]}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {}, "spec": {"template": {"spec": spec}}}
+    statuses = await peer_records(site, WRITES, recorded_statuses(TRIALS))
     bodies = statuses[3][-WRITES:]
     _, gaps = await site.peer("handing_over", job=job, statuses=(*statuses[:3], bodies), number=CASES // 2)
     return list(gaps)

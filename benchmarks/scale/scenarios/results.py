@@ -78,7 +78,7 @@ def _cases(kind: str, factor: str, random: Random) -> Iterator[tuple[ResultSpec,
         place = template.spec.server.model_copy(update={"node_class": node_class, "node": f"{node_class}-1"})
         levels = {**template.spec.levels, factor: size}
         spec = template.spec.model_copy(
-            update={"case": case, "levels": levels, "server": place, "trials": TRIALS, "warmupTrials": 0}
+            update={"case": case, "levels": levels, "server": place, "trials": TRIALS, "warmup_trials": 0}
         )
         scaled = [
             line.model_copy(
