@@ -1,4 +1,4 @@
-"""Links between documents lead somewhere, and indexes are complete."""
+"""Links between documents have targets, and indexes are complete."""
 
 import re
 from pathlib import Path
@@ -13,7 +13,7 @@ CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
 
 
 def headings(page: Path) -> set[str]:
-    """The anchors of a page, as GitHub makes them."""
+    """Returns the anchors of a page, as GitHub makes them."""
     found = re.findall(r"^#+ (.*)$", FENCED.sub("", page.read_text()), re.MULTILINE)
     plain = [re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).lower() for heading in found]
     return {re.sub(r"[^\w\- ]", "", heading).replace(" ", "-") for heading in plain}

@@ -1,4 +1,4 @@
-"""GitOps tools tell whether a benchmark progresses, is healthy or has failed: kstatus by rules, Argo CD by a script."""
+"""GitOps tools show whether a benchmark progresses, is healthy or has failed: kstatus by rules, Argo CD by a script."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -120,13 +120,15 @@ def with_another_policy(world: World) -> None:
         (with_another_policy, "Current", "Healthy"),
     ],
 )
-def test_tools_see_in_which_state_a_benchmark_is(reach: Callable[[World], None], kstatus_of: str, argo_of: str) -> None:
+def test_gitops_tools_show_the_state_of_a_benchmark(
+    reach: Callable[[World], None], kstatus_of: str, argo_of: str
+) -> None:
     world = World()
     reach(world)
     assert (kstatus(raw(world)), argo(raw(world))[0]) == (kstatus_of, argo_of)
 
 
-def test_tools_show_why_a_benchmark_waits_or_has_failed() -> None:
+def test_gitops_tools_show_why_a_benchmark_waits_or_has_failed() -> None:
     world = World()
     pending(world)
     assert "NodeClass cloud does not exist" in str(argo(raw(world))[1])
@@ -162,7 +164,7 @@ def test_new_object_is_in_progress() -> None:
         ((True, False), "True", "NodesReady", "1 of 2 nodes are usable.", "Current"),
     ],
 )
-def test_tools_see_whether_a_node_class_has_usable_nodes(
+def test_gitops_tools_show_whether_a_node_class_has_usable_nodes(
     nodes: tuple[bool, ...], status: str, reason: str, message: str, tool: str
 ) -> None:
     made = node_class("cloud")

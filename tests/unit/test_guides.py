@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.unit.cli.test_examples import MODELS, in_order, lost
+from tests.unit.cli.test_examples import MODELS, in_order, missing_fields
 from tests.unit.test_documents import DOCUMENTS, ROOT
 from tierbench.api.model import API_VERSION
 from tierbench.cli.main import parser
@@ -24,7 +24,7 @@ PAGES = pytest.mark.parametrize(
 
 
 def manifests(page: Path) -> Iterator[dict[str, Any]]:
-    """The objects of tierbench's API in a page."""
+    """Yields the objects of tierbench's API in a page."""
     for language, block in BLOCK.findall(page.read_text()):
         for text in [block] if language == "yaml" else HERE.findall(block):
             for document in yaml.safe_load_all(textwrap.dedent(text)):
@@ -33,7 +33,7 @@ def manifests(page: Path) -> Iterator[dict[str, Any]]:
 
 
 def commands(page: Path, program: str) -> Iterator[list[str]]:
-    """The arguments of each command of a program in a page, as a shell passes them."""
+    """Yields the arguments of each command of a program in a page, as a shell passes them."""
     text = page.read_text().replace("\\\n", " ")
     for line in [line.strip().removeprefix("$ ") for _, block in BLOCK.findall(text) for line in block.splitlines()]:
         if line.startswith(f"{program} "):
@@ -43,7 +43,7 @@ def commands(page: Path, program: str) -> Iterator[list[str]]:
 
 
 def until_operator(words: list[str]) -> list[str]:
-    """The words before a pipe or a redirection."""
+    """Returns the words before a pipe or a redirection."""
     return words[: next((place for place, word in enumerate(words) if word[0] in "|>"), None)]
 
 
@@ -51,18 +51,18 @@ def until_operator(words: list[str]) -> list[str]:
 def test_every_manifest_is_complete_and_has_only_fields_of_the_api(page: Path) -> None:
     for document in manifests(page):
         parsed = MODELS[document["kind"]].model_validate(document).to_json()
-        assert list(lost(in_order(document["spec"]), in_order(parsed["spec"]), document["kind"])) == []
+        assert list(missing_fields(in_order(document["spec"]), in_order(parsed["spec"]), document["kind"])) == []
 
 
 @PAGES
-def test_the_command_line_takes_every_command(page: Path) -> None:
+def test_command_line_accepts_every_command(page: Path) -> None:
     for words in map(until_operator, commands(page, "kubectl tierbench")):
         if words != ["--version"] and not PLACEHOLDER.search(" ".join(words)):
             assert parser(words).parse_args(words)
 
 
 @PAGES
-def test_make_has_every_target(page: Path) -> None:
+def test_makefile_has_every_target(page: Path) -> None:
     targets = set(re.findall(r"^([a-z0-9-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for words in commands(page, "make"):
         assert {word for word in words if re.fullmatch(r"[a-z0-9-]+", word)} <= targets, words

@@ -28,19 +28,19 @@ def test_a_kind_is_registered_by_its_name() -> None:
     assert [kind.model.KIND.kind for kind in kinds()] == list(MODULES)
 
 
-def test_names_of_children_tell_kinds_apart() -> None:
+def test_each_kind_has_its_own_prefix_of_names() -> None:
     assert len({model.PREFIX for model in BENCHMARKS.values()}) == len(BENCHMARKS)
 
 
-def test_one_kind_measures_the_network_before_others() -> None:
+def test_exactly_one_kind_measures_preflights() -> None:
     assert len([kind for kind in kinds() if kind.probe is not None]) == 1
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)
-def test_a_kind_is_read_by_quantities_that_its_trials_can_have(kind: str) -> None:
+def test_kind_uses_only_quantities_that_its_trials_can_have(kind: str) -> None:
     measures = kind_of(kind).measures
-    there = measures.quantities(measures.everything)
-    assert {*measures.main, *measures.time, measures.rate, *measures.times, *measures.times.values()} <= set(there)
+    available = measures.quantities(measures.everything)
+    assert {*measures.main, *measures.time, measures.rate, *measures.times, *measures.times.values()} <= set(available)
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)
@@ -54,7 +54,7 @@ def echo(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("echo")
-def test_a_kind_that_is_registered_is_like_the_others() -> None:
+def test_registered_kind_works_like_the_others() -> None:
     body = {
         "metadata": {"name": "demo", "namespace": "default", "uid": "uid-1", "generation": 1},
         "spec": {
@@ -64,10 +64,10 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
             "repetitions": 2,
         },
     }
-    there = World(EchoBenchmark.model_validate(body))
-    there.run()
-    assert there.benchmark.status.phase == "Complete"
-    results = [result for _, result in sorted(there.results.items())]
+    echo_world = World(EchoBenchmark.model_validate(body))
+    echo_world.run()
+    assert echo_world.benchmark.status.phase == "Complete"
+    results = [result for _, result in sorted(echo_world.results.items())]
     assert [result.metadata.name for result in results] == [f"eb-demo-r1-c00{number}" for number in (1, 2, 3, 4)]
     assert [result.status.display.mean for result in results] == 4 * ["1.00 s"]
     text = "".join(render([result_samples(result) for result in results]))
@@ -78,7 +78,7 @@ def test_a_kind_that_is_registered_is_like_the_others() -> None:
     assert all("1000000000 ns" in row.cells for row in trial_rows(run))
     assert len(trial_rows(run)) == 8
     assert "Time of an echo" in page((run,), {})
-    status = advise(PlacementAdviceSpec(client_class_name="user"), results, there.now)
+    status = advise(PlacementAdviceSpec(client_class_name="user"), results, echo_world.now)
     assert status.quantity == "echoesPerSecond"
     assert "kind: EchoBenchmark" in crd_yaml(EchoBenchmark)
     assert title("echoNanoseconds") == "Time of an echo"
@@ -93,7 +93,7 @@ def test_a_kind_that_is_not_registered_is_unknown() -> None:
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)
-def test_a_report_of_nothing_measured_names_what_the_kind_is_read_by(kind: str) -> None:
+def test_report_of_a_failed_run_names_the_main_quantity(kind: str) -> None:
     result = measured("cloud", "1M", [(1.0, 0)])
     spec = result.spec.model_copy(update={"benchmark": BenchmarkReference(kind=kind, name="demo")})
     failed = fail(spec, RecordStatus(), START, "NoReadyNode", "none")

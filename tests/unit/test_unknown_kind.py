@@ -1,4 +1,4 @@
-"""Results of a kind that this version does not know, as a newer one leaves them, cost no one but themselves."""
+"""Results of an unknown kind, which a newer version has left, are ignored and do no harm."""
 
 from pathlib import Path
 from typing import Any
@@ -19,12 +19,12 @@ Capture = pytest.CaptureFixture[str]
 
 
 def newer(body: dict[str, Any]) -> dict[str, Any]:
-    """The result under another name, as of that kind."""
+    """Returns the result under another name and of the newer kind."""
     metadata = {**body["metadata"], "name": "lb-newer-r1-c001"}
     return {**body, "metadata": metadata, "spec": {**body["spec"], "benchmark": NEWER}}
 
 
-async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -> None:
+async def test_metrics_leave_out_results_of_an_unknown_kind(caplog: pytest.LogCaptureFixture) -> None:
     cache = filled(raw_result())
     cache.update_benchmark(
         {"kind": NEWER["kind"], "metadata": {"name": NEWER["name"], "namespace": "ns"}}, deleted=False
@@ -38,7 +38,7 @@ async def test_it_is_left_out_of_the_metrics(caplog: pytest.LogCaptureFixture) -
     assert "this version of tierbench does not know the kind of benchmark LatencyBenchmark" in fields["error"]
 
 
-async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> None:
+async def test_advice_leaves_out_results_of_an_unknown_kind(caplog: pytest.LogCaptureFixture) -> None:
     cluster = Cluster()
     cluster.add("cloud", FAST, 1)
     slow = cluster.add("jetson", SLOW, 2)
@@ -51,7 +51,7 @@ async def test_it_is_left_out_of_advices(caplog: pytest.LogCaptureFixture) -> No
 
 
 @pytest.mark.parametrize("command", [["results"], ["advise"], ["export"], ["report", "--output-file", "-"]])
-def test_the_command_line_leaves_it_out_and_says_so(
+def test_command_line_leaves_out_and_reports_results_of_an_unknown_kind(
     command: list[str], tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:
     alone = write(tmp_path / "known.json", published())
@@ -65,13 +65,13 @@ def test_the_command_line_leaves_it_out_and_says_so(
     assert "this version of tierbench does not know the kind of benchmark LatencyBenchmark" in caplog.text
 
 
-def test_what_else_is_wrong_with_a_result_still_ends_a_command(tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_result_still_ends_a_command(tmp_path: Path, capsys: Capture) -> None:
     damaged = {**raw(measured("cloud", "1M", [(1.0, 0)])), "spec": {"run": 0}}
     assert main(["results", "--from", write(tmp_path / "r.json", published(), damaged)]) == 2
     assert "use the tierbench version that wrote it" in capsys.readouterr().err
 
 
-async def test_a_benchmark_does_not_take_it_for_its_own() -> None:
+async def test_benchmark_does_not_adopt_results_of_an_unknown_kind() -> None:
     key, store = ("FileTransferBenchmark", "ns", "demo"), ResultStore()
     store.update_result(newer(raw_result()), deleted=False)
     assert store.of(key) == ()
@@ -87,10 +87,10 @@ async def test_a_benchmark_does_not_take_it_for_its_own() -> None:
     assert children.unreadable == {body["metadata"]["name"]}
 
 
-def test_objects_of_another_version_or_of_someone_else_are_left_out(
+def test_objects_of_another_version_or_api_group_are_left_out(
     tmp_path: Path, capsys: Capture, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A NodeClass of a cloud's own was taken for one of ours, and ended the command."""
+    """A NodeClass of another API group was taken for one of tierbench, and ended the command."""
     alone = write(tmp_path / "known.json", published())
     later = {**raw(published()[0]), "apiVersion": "tierbench.io/v2", "spec": {}}
     foreign = {"apiVersion": "eks.amazonaws.com/v1", "kind": "NodeClass", "metadata": {"name": "default"}, "spec": {}}

@@ -18,7 +18,7 @@ from tests.unit.advice.questions import (
     verdicts,
 )
 from tests.unit.report.published import LEVELS, measured, published
-from tests.unit.report.test_page import of_kind
+from tests.unit.report.test_page import result_of_kind
 from tierbench.api.advice_answer import Confidence, PlacementAdviceStatus
 from tierbench.api.node_class import NodeClass
 from tierbench.api.result import BenchmarkResult
@@ -189,7 +189,9 @@ def test_affinity_has_the_selector_of_the_class_or_names_of_nodes() -> None:
 
 def test_unknown_factor_is_compared() -> None:
     results = [
-        of_kind("FileTransferBenchmark", {"steps": steps}, server, case, {"durationNanoseconds": mean}).model_copy()
+        result_of_kind(
+            "FileTransferBenchmark", {"steps": steps}, server, case, {"durationNanoseconds": mean}
+        ).model_copy()
         for case, (steps, server, mean) in enumerate(
             [("10", "cloud", 100), ("10", "pi", 200), ("1000", "cloud", 9000), ("1000", "pi", 800)], start=1
         )
@@ -220,7 +222,7 @@ def test_published_conclusions_hold_for_classes_of_two_nodes() -> None:
     assert [(each.lower_level, each.upper_level) for each in status.crossovers] == [("1Mi", "512Mi"), ("2Gi", "3Gi")]
 
 
-def test_rate_over_a_workload_is_all_bytes_by_all_time() -> None:
+def test_rate_over_a_workload_is_all_bytes_divided_by_all_time() -> None:
     """1 MB at 1 MB/s and 3 MB at 3 MB/s are 4 MB in 2 s. The mean of both rates would be the same by chance."""
     results = [
         measured(server, size, [(time, 0), (time * 1.001, 0), (time * 0.999, 0)], case)

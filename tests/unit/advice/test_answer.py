@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tests.unit.advice.test_effects import of_client
+from tests.unit.advice.test_effects import with_client
 from tests.unit.advice.test_selection import results
 from tests.unit.kinds.network.test_report import ALONE, CLIENTS, result
 from tests.unit.kinds.network.test_report import run as network_run
@@ -42,12 +42,12 @@ def test_run_of_one_class_compares_its_settings() -> None:
 def test_run_of_two_access_networks_has_their_effect() -> None:
     (lte,) = results([], {("cloud", "1M"): 8.0})
     (fast,) = results([], {("cloud", "1M"): 1.0})
-    both = run([of_client(lte, "pi-lte", "lte", "pi-1"), of_client(fast, "pi-5g", "5g-sa", "pi-2")])
+    both = run([with_client(lte, "pi-lte", "lte", "pi-1"), with_client(fast, "pi-5g", "5g-sa", "pi-2")])
     assert not has_alternatives(both)
     assert any("access network 5g-sa has 8.0 times" in text and "lte" in text for text in answer(both))
 
 
-def test_tcp_and_udp_are_no_alternatives() -> None:
+def test_tcp_and_udp_are_not_alternatives() -> None:
     """UDP sends at the rate that the spec names."""
     tcp, udp = (
         result(case, (CLIENTS[0],), rate, protocol=name) for case, rate, name in ((1, 90, "TCP"), (2, 5, "UDP"))
@@ -80,7 +80,7 @@ def test_best_is_a_class_or_the_reason_for_none(seconds: dict[tuple[str, str], f
     assert best_or_reason(run(results([], seconds))) == expected
 
 
-def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
+def three_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
     """Returns results of three nodes per class."""
     places = [(place, mean, number) for number in range(3) for place, mean in seconds.items()]
     return [
@@ -90,14 +90,16 @@ def of_nodes(seconds: dict[tuple[str, str], float]) -> list[BenchmarkResult]:
 
 
 def test_best_is_equal_if_nodes_of_both_classes_take_the_same_time() -> None:
-    assert best_or_reason(run(of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
+    assert best_or_reason(run(three_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 1.0}))) == EQUAL
 
 
 def test_best_is_ahead_at_one_level_and_equal_at_another() -> None:
     assert (
         best_or_reason(
             run(
-                of_nodes({("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 2.0, ("cloud", "2Mi"): 2.0, ("jetson", "2Mi"): 2.0})
+                three_nodes(
+                    {("cloud", "1Mi"): 1.0, ("jetson", "1Mi"): 2.0, ("cloud", "2Mi"): 2.0, ("jetson", "2Mi"): 2.0}
+                )
             )
         )
         == "cloud"
@@ -122,11 +124,11 @@ def sentence_of(found: Table, quantity: str) -> str:
 
 
 def table(
-    seconds: Mapping[tuple[str, str], Sequence[float]], tried_again: Mapping[tuple[str, str], int] | None = None
+    seconds: Mapping[tuple[str, str], Sequence[float]], retries: Mapping[tuple[str, str], int] | None = None
 ) -> Table:
-    again = tried_again or {}
+    counts = retries or {}
     results = [
-        measured(server, size, [(time, again.get((server, size), 0)) for time in times], case)
+        measured(server, size, [(time, counts.get((server, size), 0)) for time in times], case)
         for case, ((server, size), times) in enumerate(seconds.items(), start=1)
     ]
     return runs(results)[0].tables[0]
@@ -176,7 +178,7 @@ def test_single_class_is_not_ahead() -> None:
     )
 
 
-def test_class_that_is_ahead_at_all_levels() -> None:
+def test_class_that_is_ahead_at_all_levels_has_one_range() -> None:
     times = {
         (server, size): [base, base + 0.01]
         for server, base in (("cloud", 1.0), ("jetson", 2.0))
@@ -186,7 +188,7 @@ def test_class_that_is_ahead_at_all_levels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("tried_again", "sentence"),
+    ("retries", "sentence"),
     [
         ({}, "No retries."),
         ({("cloud", "1Mi"): 1}, "Retries occurred only on cloud, at 1 MiB (2 in total)."),
@@ -196,6 +198,6 @@ def test_class_that_is_ahead_at_all_levels() -> None:
         ),
     ],
 )
-def test_sentence_names_the_levels_with_retries(tried_again: Mapping[tuple[str, str], int], sentence: str) -> None:
+def test_sentence_names_the_levels_with_retries(retries: Mapping[tuple[str, str], int], sentence: str) -> None:
     times = {(server, size): [1.0, 1.1] for server in ("cloud", "jetson") for size in ("1Mi", "2Mi", "3Mi")}
-    assert describe_retries(table(times, tried_again)) == sentence
+    assert describe_retries(table(times, retries)) == sentence

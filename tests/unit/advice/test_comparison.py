@@ -81,7 +81,7 @@ def test_run_whose_slow_trials_were_cut_off_is_never_better() -> None:
     (by_bound,) = compare_runs([edited(run(1, 1.0), missing=CUT_OFF)], [slow], TIME)
     assert not by_bound.worse(), "the mean of the earlier run is a lower bound"
     (whole,) = compare_runs([edited(run(1, 9.0), missing=CUT_OFF), run(2, 1.0)], [slow], TIME)
-    assert whole.first.mean == pytest.approx(1e9, rel=0.01), "the complete run is the one to compare with"
+    assert whole.first.mean == pytest.approx(1e9, rel=0.01), "only the complete run is compared"
 
 
 def test_retries_are_compared_as_counts() -> None:

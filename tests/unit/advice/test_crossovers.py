@@ -14,7 +14,7 @@ TIME = "durationNanoseconds"
 CLOUD, JETSON = {"cloud": 1.0, "jetson": 2.0}, {"cloud": 2.0, "jetson": 1.0}
 
 
-def found(results: list[BenchmarkResult]) -> tuple[Crossover, ...]:
+def crossovers_of(results: list[BenchmarkResult]) -> tuple[Crossover, ...]:
     table: Table = runs(results)[0].tables[0]
     return crossovers(table, next(level_verdicts([table], TIME)))
 
@@ -29,7 +29,7 @@ def results(seconds: dict[str, dict[str, float]], spread: float = 0.001) -> list
 
 
 def test_published_table_has_two_crossovers() -> None:
-    first, second = found(published())
+    first, second = crossovers_of(published())
     assert (first.below, first.above, first.lower, first.upper) == ("cloud", "jetson", "1Mi", "512Mi")
     assert (second.below, second.above, second.lower, second.upper) == ("jetson", "cloud", "2Gi", "3Gi")
     assert str(second) == "Between 2 GiB and 3 GiB, cloud overtakes jetson."
@@ -42,7 +42,7 @@ def test_crossover_spans_inconclusive_levels() -> None:
         "2Mi": {"cloud": 2.0, "jetson": 2.0},
         "4Mi": {"cloud": 3.0, "jetson": 2.0},
     }
-    (crossover,) = found(results(rows))
+    (crossover,) = crossovers_of(results(rows))
     assert (crossover.lower, crossover.upper) == ("1Mi", "4Mi")
 
 
@@ -56,13 +56,13 @@ def test_crossover_spans_inconclusive_levels() -> None:
     ],
 )
 def test_no_crossover_without_two_winners(rows: dict[str, dict[str, float]]) -> None:
-    assert found(results(rows)) == ()
+    assert crossovers_of(results(rows)) == ()
 
 
 def test_categorical_factor_has_no_crossover() -> None:
     cases = [("Warm", "cloud", 1.0), ("Warm", "jetson", 2.0), ("Cold", "cloud", 2.0), ("Cold", "jetson", 1.0)]
     assert (
-        found(
+        crossovers_of(
             [
                 measured(server, "1Mi", [(base, 0), (base * 1.001, 0)], case, levels={"cacheState": state})
                 for case, (state, server, base) in enumerate(cases, start=1)

@@ -25,12 +25,12 @@ RATIOS = st.floats(0.5, 2.0)
 TIME = "durationNanoseconds"
 
 
-def of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[Effect]:
+def effects_of(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[Effect]:
     return [effect for effect in summarize_factors(found, quantity).effects if effect.factor == factor]
 
 
 def statements(found: Sequence[BenchmarkResult], factor: str, quantity: str = RATE) -> list[str]:
-    return [effect_statement(effect) for effect in of(found, factor, quantity)]
+    return [effect_statement(effect) for effect in effects_of(found, factor, quantity)]
 
 
 def on_nodes(found: Sequence[BenchmarkResult], *nodes: str) -> list[BenchmarkResult]:
@@ -44,13 +44,13 @@ def on_nodes(found: Sequence[BenchmarkResult], *nodes: str) -> list[BenchmarkRes
     ]
 
 
-def of_client(one: BenchmarkResult, node_class: str, network: str, node: str) -> BenchmarkResult:
+def with_client(one: BenchmarkResult, node_class: str, network: str, node: str) -> BenchmarkResult:
     facts = {"node_class": node_class, "access_network": network, "node": node}
     client = one.spec.client.model_copy(update=facts)
     return one.model_copy(update={"spec": one.spec.model_copy(update={"client": client})})
 
 
-def at(one: BenchmarkResult, levels: Mapping[str, str]) -> BenchmarkResult:
+def with_levels(one: BenchmarkResult, levels: Mapping[str, str]) -> BenchmarkResult:
     """Returns the same result at other levels."""
     return one.model_copy(update={"spec": one.spec.model_copy(update={"levels": levels})})
 
@@ -77,7 +77,7 @@ def test_statement_has_each_range_of_levels() -> None:
 
 
 def test_effect_without_an_interaction_is_one_pooled_ratio() -> None:
-    (effect,) = of(tls(), "broker")
+    (effect,) = effects_of(tls(), "broker")
     assert (effect.by, len(effect.level_effects)) == ("", 1)
     assert statements(tls(), "broker") == [
         "On the nodes measured, kafka lowers throughput by 29% (95% CI 28–29%) compared with mosquitto."
@@ -99,17 +99,17 @@ def test_several_nodes_within_the_margin_are_equal() -> None:
     means = {("cloud", "1M", level): 1.0 for level in ("None", "TLSv1.3")}
     nodes = on_nodes(results(["tls"], means), "a", "b", "c")
     assert statements(nodes, "tls") == ["TLSv1.3 and TLS None are equal within 5% in throughput."]
-    assert of(nodes, "tls")[0].size == 0
+    assert effects_of(nodes, "tls")[0].size == 0
 
 
 def test_numbers_are_compared_with_the_next_smaller_one_and_words_with_the_usual_one() -> None:
     means = {("cloud", "1M", pairs): 1.0 for pairs in ("8", "1", "2")}
-    assert [(each.first, each.second) for each in of(results(["pairs"], means), "pairs")] == [
+    assert [(each.first, each.second) for each in effects_of(results(["pairs"], means), "pairs")] == [
         ("pairs 1", "pairs 2"),
         ("pairs 2", "pairs 8"),
     ]
     words = {("cloud", "1M", level): 1.0 for level in ("GZIP", "Zstd", "None")}
-    assert {each.first for each in of(results(["compression"], words), "compression")} == {"compression None"}
+    assert {each.first for each in effects_of(results(["compression"], words), "compression")} == {"compression None"}
 
 
 def test_constant_and_confounded_factors_have_no_effect() -> None:
@@ -117,18 +117,18 @@ def test_constant_and_confounded_factors_have_no_effect() -> None:
         ["tls", "broker"], {("cloud", "1M", "None", "kafka"): 1.0, ("cloud", "1M", "TLSv1.3", "mosquitto"): 2.0}
     )
     assert summarize_factors(found, RATE).effects == ()
-    assert of(tls(), "nodeClass") == []
+    assert effects_of(tls(), "nodeClass") == []
 
 
 def test_file_size_has_no_effect_on_time() -> None:
-    assert (of(tls(), "fileSize", TIME), len(of(tls(), "fileSize"))) == ([], 3)
+    assert (effects_of(tls(), "fileSize", TIME), len(effects_of(tls(), "fileSize"))) == ([], 3)
 
 
 def clients() -> list[BenchmarkResult]:
     """Returns results of phones and tablets on 5G and of old phones on LTE, on three nodes each."""
     places = product((("phone", "5G", 1.0), ("tablet", "5G", 1.2), ("old", "LTE", 1.7)), ("a", "b", "c"))
     return [
-        of_client(
+        with_client(
             measured("cloud", "1M", [(time * step, 0) for step in (0.99, 1.0, 1.01)], case), name, network, name + node
         )
         for case, ((name, network, time), node) in enumerate(places, start=1)
@@ -140,7 +140,7 @@ def test_client_classes_are_compared_on_one_access_network() -> None:
     assert statements(clients(), "clientClass") == [
         "Client class tablet lowers throughput by 17% (95% CI 15–18%) compared with client class phone."
     ]
-    (network,) = of(clients(), "accessNetwork")
+    (network,) = effects_of(clients(), "accessNetwork")
     assert (network.second, network.level_effects[0].relation) == ("access network LTE", Relation.WORSE)
     assert not network.one_node
 
@@ -152,7 +152,7 @@ def test_effect_equals_the_ratio_of_an_advice_that_chooses_the_factor() -> None:
         for (size, base), level in product((("1M", 1.0), ("10M", 9.0)), ("None", "TLSv1.3"))
     }
     found = on_nodes(results(["tls"], means), "a", "b")
-    (effect,) = of(found, "tls")
+    (effect,) = effects_of(found, "tls")
     advice = next(item for item in ask(found, choose=["tls"]).ranking if item.name == "TLSv1.3")
     (part,) = effect.level_effects
     assert [round(1e6 * each) for each in (part.ratio.value, part.ratio.low, part.ratio.high)] == [
@@ -178,7 +178,7 @@ def test_very_many_results_are_compared_at_fewer_levels() -> None:
     assert (len(levels), levels[0], levels[-1]) == (MAX_LEVELS, "1", "30")
     numbers = [str(number) for number in range(1, 9)]
     many = [
-        at(found[0], {"fileSize": "1M", "pairs": a, "streams": b, "partitions": c})
+        with_levels(found[0], {"fileSize": "1M", "pairs": a, "streams": b, "partitions": c})
         for a, b, c in product(numbers, repeat=3)
     ]
     every = factorial_data(on_nodes(many, "a", "b", "c"), RATE, ALL_LEVELS)
@@ -204,7 +204,7 @@ def test_ratio_is_independent_of_the_unit_and_inverts_with_its_levels(one: float
             for size, ratio in (("1M", one), ("2M", other))
             for name in names
         }
-        (effect,) = of(results(["codec"], means), "codec", "durationNanoseconds")
+        (effect,) = effects_of(results(["codec"], means), "codec", "durationNanoseconds")
         return [(part.ratio.low, part.ratio.value, part.ratio.high) for part in effect.level_effects]
 
     plain = ratios(swapped=False, scale=1.0)

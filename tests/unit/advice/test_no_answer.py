@@ -18,7 +18,7 @@ from tests.unit.advice.questions import (
     verdicts,
 )
 from tests.unit.report.published import published
-from tests.unit.report.test_page import of_kind
+from tests.unit.report.test_page import result_of_kind
 from tierbench.api.advice_answer import Confidence
 from tierbench.api.result import BenchmarkResult
 
@@ -34,12 +34,12 @@ def test_no_class_is_best_if_none_is_feasible() -> None:
     assert status.node_affinity is None
 
 
-def contradicting() -> list[BenchmarkResult]:
+def contradicting_runs() -> list[BenchmarkResult]:
     back = nodes({("cloud", "cloud-1"): SLOW, ("jetson", "jetson-1"): FAST}, run=2)
     return [*ONE_NODE, *back]
 
 
-def of_version(results: Sequence[BenchmarkResult], version: str) -> list[BenchmarkResult]:
+def with_version(results: Sequence[BenchmarkResult], version: str) -> list[BenchmarkResult]:
     engine = {"name": "tierbench-client", "version": version, "architecture": "amd64"}
     return [edited(result, engine=engine) for result in results]
 
@@ -51,10 +51,10 @@ def of_version(results: Sequence[BenchmarkResult], version: str) -> list[Benchma
         (ONE_NODE[:1], "OneClassOnly", "Measure another"),
         (nodes({("cloud", "c"): (1.0,), ("jetson", "j"): (9.0,)}), "TooFewTrials", "Run more repetitions"),
         ([edited(result, valid=False, invalid=INVALID) for result in ONE_NODE], "NotValid", "ClientSaturated"),
-        ([*of_version(ONE_NODE[:1], "1"), *of_version(ONE_NODE[1:], "2")], "DifferentVersions", "Rerun"),
-        (contradicting(), "ContradictingRuns", "rerun"),
+        ([*with_version(ONE_NODE[:1], "1"), *with_version(ONE_NODE[1:], "2")], "DifferentVersions", "Rerun"),
+        (contradicting_runs(), "ContradictingRuns", "rerun"),
         (
-            [*ONE_NODE, of_kind("BrokerBenchmark", {}, "cloud", 1, {}).model_copy(
+            [*ONE_NODE, result_of_kind("BrokerBenchmark", {}, "cloud", 1, {}).model_copy(
                 update={"spec": ONE_NODE[0].spec.model_copy(update={
                     "benchmark": ONE_NODE[0].spec.benchmark.model_copy(update={"kind": "BrokerBenchmark"})})})],
             "DifferentKinds", "spec.benchmarks",

@@ -17,7 +17,7 @@ CUT_OFF = {"trials": 3, "reason": "TimedOut", "message": "The client ran out of 
 ANY = workload_items(None)
 
 
-def found(results: Sequence[BenchmarkResult], name: str = "cloud", **limits: Any) -> list[Violation]:
+def violations_of(results: Sequence[BenchmarkResult], name: str = "cloud", **limits: Any) -> list[Violation]:
     kind = results[0].spec.benchmark.kind
     return list(violations(group_by_workload(results, ANY), name, Constraints.model_validate(limits), kind, ANY))
 
@@ -34,10 +34,10 @@ def test_constraint_is_checked_at_levels_where_another_class_failed() -> None:
         measured("cloud", "1Mi", [(1.0, 0), (1.1, 0)], 1), measured("cloud", "5Gi", [(50.0, 0), (51.0, 0)], 2),
         measured("jetson", "1Mi", [(1.0, 0), (1.1, 0)], 3), failed("jetson", "5Gi", 4),
     ]  # fmt: skip
-    (broken,) = found(every, "cloud", maxMeanMilliseconds=10_000)
+    (broken,) = violations_of(every, "cloud", maxMeanMilliseconds=10_000)
     assert (broken.reason, broken.unknown, broken.uncertain) == ("MeanTooLong", False, False)
     assert "at 5 GiB" in broken.message
-    (missing,) = found(every, "jetson", maxMeanMilliseconds=10_000)
+    (missing,) = violations_of(every, "jetson", maxMeanMilliseconds=10_000)
     assert missing.unknown
     assert "was not measured at 5 GiB" in missing.message
 
@@ -54,10 +54,10 @@ def test_constraint_that_only_fast_trials_meet_is_unknown(limit: str) -> None:
     long: dict[str, Any] = {limit: 60_000}
     short: dict[str, Any] = {limit: 500}
     quick = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(30)])
-    (breach,) = found([edited(quick, missing=CUT_OFF)], **long)
+    (breach,) = violations_of([edited(quick, missing=CUT_OFF)], **long)
     assert breach.unknown and not breach.uncertain
     assert "Slow trials were cut off" in breach.message
-    (broken,) = found([edited(quick, missing=CUT_OFF)], **short)
+    (broken,) = violations_of([edited(quick, missing=CUT_OFF)], **short)
     assert not broken.unknown, "fast trials alone violate it"
 
 
@@ -70,10 +70,10 @@ def test_class_without_its_slow_trials_is_not_feasible() -> None:
 
 def test_p99_of_ten_trials_is_unknown_and_names_the_required_number() -> None:
     ten = measured("cloud", "1Mi", [(1.0 + step / 1000, 0) for step in range(10)])
-    (breach,) = found([ten], maxP99Milliseconds=2000)
+    (breach,) = violations_of([ten], maxP99Milliseconds=2000)
     assert breach.unknown and breach.uncertain
     assert "10 values are too few; 368 are enough" in breach.message
-    (broken,) = found([ten], maxP99Milliseconds=900)
+    (broken,) = violations_of([ten], maxP99Milliseconds=900)
     assert not broken.unknown and not broken.uncertain, "ten values above the maximum are enough"
     status = ask(published(), workload=sizes("512Mi"), constraints={"maxP99Milliseconds": 5700})
     assert "LimitUnsure" in reasons(status.caveats)
@@ -86,12 +86,12 @@ def test_more_trials_do_not_violate_the_maximum_of_retries() -> None:
         measured("cloud", "1Mi", [(1.0, int(step == 0)) for step in range(10)], node=f"cloud-{node}")
         for node in range(5)
     ]
-    assert found([few], maxRetries=1) == found(many, maxRetries=1) == []
-    (broken,) = found([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maxRetries=2)
+    assert violations_of([few], maxRetries=1) == violations_of(many, maxRetries=1) == []
+    (broken,) = violations_of([measured("cloud", "1Mi", [(1.0, 3), (1.0, 4)])], maxRetries=2)
     assert (broken.reason, broken.uncertain) == ("TooManyRetries", False)
-    (unsure,) = found([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maxRetries=2)
+    (unsure,) = violations_of([measured("cloud", "1Mi", [(1.0, 2), (1.0, 1)])], maxRetries=2)
     assert unsure.uncertain
-    assert found([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maxRetries=0) == []
+    assert violations_of([measured("cloud", "1Mi", [(1.0, 0), (1.0, 0)])], maxRetries=0) == []
 
 
 @pytest.mark.parametrize(

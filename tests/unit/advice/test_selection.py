@@ -18,13 +18,13 @@ from tierbench.api.result import BenchmarkResult
 
 Places = Mapping[Any, float]
 """Means by class, size and further levels."""
-_EVERY = (0.99, 1.0, 1.0, 1.01)
+_SPREAD = (0.99, 1.0, 1.0, 1.01)
 
 
 def results(names: Sequence[str], means: Places) -> list[BenchmarkResult]:
-    """Returns a result with this mean for each class, size and level of each name."""
+    """Returns a result with a mean for each class, size and level of each name."""
     return [
-        measured(server, size, [(mean * step, 0) for step in _EVERY], case, levels=_levels(names, rest))
+        measured(server, size, [(mean * step, 0) for step in _SPREAD], case, levels=_levels(names, rest))
         for case, ((server, size, *rest), mean) in enumerate(means.items(), start=1)
     ]
 
@@ -58,7 +58,7 @@ SMALL = {"levels": {"fileSize": "1M"}}
         ({"pairs": "4", "batchSize": "1Mi"}, "pairs 4 and 1 MiB"),
     ],
 )  # fmt: skip
-def test_name_of_an_alternative(settings: dict[str, str], words: str) -> None:
+def test_name_of_an_alternative_lists_its_settings(settings: dict[str, str], words: str) -> None:
     assert alternative_name(settings) == words
 
 
@@ -80,7 +80,7 @@ def test_advice_on_brokers_has_settings_and_no_affinity() -> None:
     assert status.comparison.endswith("between choices, on the nodes measured")
 
 
-def test_crossover_between_brokers() -> None:
+def test_advice_on_brokers_has_their_crossover() -> None:
     status = ask(results(["broker"], BROKERS), choose=["broker"])
     (found,) = status.crossovers
     assert (found.ahead_below, found.ahead_above) == ("mosquitto", "kafka")
@@ -145,12 +145,12 @@ def test_factor_without_results_cannot_be_chosen() -> None:
     assert status.answer == "No result has codec. You can choose nodeClass or broker."
 
 
-def test_too_many_alternatives_are_a_reason() -> None:
+def test_too_many_alternatives_have_no_answer() -> None:
     many = {("cloud", "1M", str(pairs)): 1.0 for pairs in range(1, 66)}
     assert answered(ask(results(["pairs"], many), choose=["pairs"])) == ("False", "TooManyAlternatives")
 
 
-def test_differences_between_nodes_hide_no_difference_of_settings() -> None:
+def test_differences_between_nodes_do_not_hide_a_difference_of_settings() -> None:
     """One node is twice as fast as another, and both brokers are 10% apart on each."""
     means = {
         (server, "1M", broker): base * (1.1 if broker == "kafka" else 1.0)

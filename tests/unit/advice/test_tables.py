@@ -1,4 +1,4 @@
-"""Runs and tables of results, which pool no different parameters, and the estimates that follow from trials."""
+"""Runs and tables do not pool different parameters. Their estimates follow from trials."""
 
 from collections.abc import Sequence
 from math import ceil, exp, sqrt
@@ -61,7 +61,7 @@ def test_categorical_levels_have_the_order_of_the_cases() -> None:
     assert runs(results)[0].tables[0].rows == states
 
 
-def test_the_newest_run_of_each_benchmark() -> None:
+def test_newest_selects_one_run_per_benchmark() -> None:
     results = [measured("cloud", "1M", [(1.0, 0)], run=run, name=name) for name in ("a", "b") for run in (2, 10, 1)]
     assert [(run.benchmark.name, run.number) for run in newest(runs(results))] == [("a", 10), ("b", 10)]
 
@@ -132,7 +132,7 @@ def test_workload_selects_the_rate_of_the_results() -> None:
     assert all("messages per second 900" in item.message for item in other.ranking)
 
 
-def test_runs_of_different_parameters_have_no_common_place() -> None:
+def test_runs_of_different_parameters_are_not_compared() -> None:
     assert compare_runs([paced("cloud", CLOSED, SLOW)], [paced("cloud", FULL, QUICK)], "durationNanoseconds") == ()
     assert compare_runs([paced("cloud", CLOSED, SLOW)], [paced("cloud", CLOSED, QUICK)], "durationNanoseconds")
 
@@ -170,7 +170,7 @@ def test_error_of_a_quantile_follows_from_its_interval(count: int, share: float)
     assert quantile_error(values, share) == pytest.approx(wanted)
 
 
-def test_error_of_the_median_of_normal_values() -> None:
+def test_median_of_normal_values_has_the_known_error() -> None:
     values = [float(stats.norm.ppf((number - 0.5) / 1001)) for number in range(1, 1002)]
     assert quantile_error(values, 0.5) == pytest.approx(sqrt(3.14159265 / 2 / 1001), rel=0.03)
 
@@ -180,7 +180,7 @@ def test_too_few_values_have_no_error(count: int, share: float) -> None:
     assert quantile_error([float(number) for number in range(count)], share) is None
 
 
-def test_percentile_over_trials() -> None:
+def test_percentiles_are_derived_from_trials() -> None:
     result = with_derived_quantities(measured("cloud", "1M", [(number / 10, 0) for number in range(1, 11)]), [P50, P99])
     median, high = result.status.statistics[P50], result.status.statistics[P99]
     assert (median.mean, high.mean) == (550_000_000, 991_000_000)
@@ -188,7 +188,7 @@ def test_percentile_over_trials() -> None:
     assert high.standard_deviation is None
 
 
-def test_retries_per_trial() -> None:
+def test_retries_per_trial_are_derived_from_trials() -> None:
     result = with_derived_quantities(measured("cloud", "1M", [(1.0, 0), (1.0, 3), (1.0, 0)]), [RETRIES])
     assert result.status.statistics[RETRIES].mean == 1_000_000
     assert result.status.statistics[RETRIES].standard_deviation == pytest.approx(1e6 * sqrt(3), abs=1)

@@ -1,4 +1,4 @@
-"""The two ways to the API server in memory: in the process, and on loopback."""
+"""Connects to the API server in memory: in the process, or on loopback."""
 
 import asyncio
 import json
@@ -122,7 +122,7 @@ async def serve(server: ApiServer) -> AsyncIterator[None]:
 
 @contextmanager
 def serve_in_thread(server: ApiServer, directory: Path) -> Iterator[str]:
-    """Serves on loopback, in a thread of its own. Yields the path of a kubeconfig."""
+    """Serves on loopback, in its own thread. Yields the path of a kubeconfig."""
     started, ended = threading.Event(), threading.Event()
 
     async def run() -> None:

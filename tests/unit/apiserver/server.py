@@ -1,7 +1,7 @@
 """One API server in memory for all unit tests: objects by path, resource versions, watches, and a record of requests.
 
 Tests reach it in the process (`client.kube`) or on loopback (`client.serve`). It validates no schema, and collects no
-garbage. Only tests/unit/domain has a model of its own, for speed.
+garbage. Only tests/unit/domain has its own model, for speed.
 """
 
 import asyncio
@@ -114,7 +114,7 @@ class _Event:
 
 
 class ApiServer:
-    """The objects, and what happens to requests.
+    """Stores objects, and answers requests.
 
     `refuse` has the errors of requests by method and end of the path; either may be empty. A ConnectionError closes the
     connection. `reactor` is called before each request is handled: it may raise such an error, or wait.
@@ -148,10 +148,10 @@ class ApiServer:
         self._interrupted = False
 
     def now(self) -> datetime:
-        """Returns the time. A request takes a microsecond; else it stands still until a test changes `ahead`."""
+        """Returns the time. Each request takes a microsecond. Otherwise, only a change of `ahead` moves the time."""
         return self._started + self.ahead + timedelta(microseconds=len(self.requests))
 
-    # What other clients do.
+    # Actions of other clients.
 
     def put(self, resource: ResourceType, raw: Raw) -> Raw:
         """Creates or replaces an object, with its status. The default namespace is `default`."""

@@ -1,4 +1,4 @@
-"""Benchmarks as the API server gives them, at the stages of a run."""
+"""Benchmarks as the API server returns them, at the stages of a run."""
 
 import threading
 from collections.abc import Callable
@@ -47,7 +47,7 @@ def condition(kind: str, status: str, reason: str, message: str) -> Raw:
     }
 
 
-def meanwhile(act: Callable[[], None]) -> threading.Thread:
+def run_in_background(act: Callable[[], None]) -> threading.Thread:
     thread = threading.Thread(target=act)
     thread.start()
     return thread

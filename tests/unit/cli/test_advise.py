@@ -41,7 +41,7 @@ def test_published_table_leads_to_published_answer(capsys: Capture) -> None:
 
 
 def test_other_factors_are_summarized_in_one_line(tmp_path: Path, capsys: Capture) -> None:
-    """The effect of what is chosen is the answer itself."""
+    """The effect of the chosen factor is the answer itself."""
     main(["advise", "--choose", "broker", "--by", "throughput", "--from", write(tmp_path / "tls.json", with_tls())])
     (line,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Other factors: ")]
     assert "TLSv1.3 lowers throughput by 23% (95% CI 22–24%) compared with TLS None at 1 kB" in line
@@ -77,8 +77,8 @@ def test_question_from_arguments_sets_exit_code(arguments: list[str], best: str,
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> str:
-    """A file with a PlacementAdvice, as a person writes it."""
+def advice_file(tmp_path: Path) -> str:
+    """A file with two PlacementAdvices, as a user writes it."""
     path = tmp_path / "advice.yaml"
     spec = {"clientClassName": "user", "workload": {"fileSizes": [{"size": "1Gi"}]}}
     head = {"apiVersion": "tierbench.io/v1alpha1", "kind": "PlacementAdvice"}
@@ -91,22 +91,22 @@ def asked(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_question_in_a_file_uses_results_of_other_files(asked: str, tmp_path: Path, capsys: Capture) -> None:
+def test_question_in_a_file_uses_results_of_other_files(advice_file: str, tmp_path: Path, capsys: Capture) -> None:
     results = write(tmp_path / "results.json", published())
-    assert main(["advise", "large", "--from", asked, "--from", results, "-o", "yaml"]) == 0
+    assert main(["advise", "large", "--from", advice_file, "--from", results, "-o", "yaml"]) == 0
     assert yaml.safe_load(capsys.readouterr().out)["status"]["best"] == "jetson"
-    assert main(["advise", "--from", asked, "--from", results, "-o", "json"]) == 0
+    assert main(["advise", "--from", advice_file, "--from", results, "-o", "json"]) == 0
     assert [item["status"]["best"] for item in json.loads(capsys.readouterr().out)["items"]] == ["jetson", "cloud"]
 
 
-def test_affinity_uses_node_classes_of_a_file(asked: str, tmp_path: Path, capsys: Capture) -> None:
+def test_affinity_uses_node_classes_of_a_file(advice_file: str, tmp_path: Path, capsys: Capture) -> None:
     jetson = {
         "kind": "NodeClass",
         "metadata": {"name": "jetson"},
         "spec": {"nodeSelector": {"matchLabels": {"hw": "j"}}},
     }
     path = write(tmp_path / "results.json", published(), jetson)
-    assert "key: hw" in (main(["advise", "large", "--from", asked, "--from", path]), capsys.readouterr().out)[1]
+    assert "key: hw" in (main(["advise", "large", "--from", advice_file, "--from", path]), capsys.readouterr().out)[1]
 
 
 def test_yaml_from_kubectl_is_read(tmp_path: Path, capsys: Capture) -> None:
@@ -180,7 +180,7 @@ def test_invalid_question_is_reported_in_one_line(arguments: list[str], hint: st
         ({"objective": {"type": "Percentile"}}, "write {type: Percentile, percentile: P99}"),
     ],
 )
-def test_question_in_a_file_must_follow_the_rules(
+def test_invalid_question_in_a_file_is_reported(
     spec: dict[str, Any], hint: str, tmp_path: Path, capsys: Capture
 ) -> None:
     advice = {"kind": "PlacementAdvice", "metadata": {"name": "a"}, "spec": {"clientClassName": "user", **spec}}
@@ -258,8 +258,8 @@ def test_invalid_choice_is_reported_in_one_line(arguments: list[str], hint: str,
     assert hint in stderr_line(capsys)
 
 
-def of_brokers(path: Path, header: str, *cases: tuple[str, int]) -> str:
-    """Writes a table of four trials per case: the levels under the header, and about so many messages per second."""
+def broker_table(path: Path, header: str, *cases: tuple[str, int]) -> str:
+    """Writes a table of four trials per case. A case has levels, in the order of the header, and a message rate."""
     lines = [
         f"BrokerBenchmark,b,cloud,user,{levels},{trial},{rate + trial}"
         for levels, rate in cases
@@ -273,7 +273,7 @@ def of_brokers(path: Path, header: str, *cases: tuple[str, int]) -> str:
 def test_best_settings_are_a_configuration_of_sinetstream(tmp_path: Path, capsys: Capture) -> None:
     header = "payloadSize,delivery,encryption,tls,compression"
     cases = ("1024,AtLeastOnce,AES256CBC,TLSv1.3,None", 1000), ("1024,AtLeastOnce,AES256CBC,TLSv1.3,Gzip:9", 3000)
-    table = of_brokers(tmp_path / "brokers.csv", header, *cases)
+    table = broker_table(tmp_path / "brokers.csv", header, *cases)
     assert main(["advise", "--from", table, "--choose", "compression", "-o", "sinetstream"]) == 0
     text = capsys.readouterr().out
     assert text.startswith("# .sinetstream_config.yml: the settings of question")
@@ -296,8 +296,8 @@ def test_best_settings_are_a_configuration_of_sinetstream(tmp_path: Path, capsys
     }
 
 
-def test_what_the_advice_leaves_open_is_in_the_comments(tmp_path: Path, capsys: Capture) -> None:
-    """The broker of the best choice decides the type. What was not measured is not mentioned."""
+def test_comments_name_the_settings_that_the_advice_leaves_open(tmp_path: Path, capsys: Capture) -> None:
+    """The broker of the best choice sets the type. Settings without measurements are not mentioned."""
     header = "payloadSize,delivery,broker,codec"
     cases = (
         ("1024,AtLeastOnce,mosquitto,", 1000),
@@ -305,7 +305,7 @@ def test_what_the_advice_leaves_open_is_in_the_comments(tmp_path: Path, capsys: 
         ("1024,AtLeastOnce,kafka,None", 3000),
         ("1024,ExactlyOnce,kafka,None", 3000),
     )
-    table = of_brokers(tmp_path / "brokers.csv", header, *cases)
+    table = broker_table(tmp_path / "brokers.csv", header, *cases)
     asked = ["advise", "--from", table, "--choose", "broker", "--by", "throughput"]
     assert main([*asked, "-o", "sinetstream"]) == 0
     text = capsys.readouterr().out
@@ -318,8 +318,8 @@ def test_what_the_advice_leaves_open_is_in_the_comments(tmp_path: Path, capsys: 
     assert yaml.safe_load(text)["config"]["question"]["consistency"] == "AT_LEAST_ONCE"
 
 
-def test_no_configuration_without_a_best_choice_or_of_another_kind(tmp_path: Path, capsys: Capture) -> None:
-    equal = of_brokers(tmp_path / "equal.csv", "payloadSize,compression", ("1024,None", 1000), ("1024,Gzip", 1000))
+def test_configuration_needs_a_best_choice_and_a_broker(tmp_path: Path, capsys: Capture) -> None:
+    equal = broker_table(tmp_path / "equal.csv", "payloadSize,compression", ("1024,None", 1000), ("1024,Gzip", 1000))
     assert main(["advise", "--from", equal, "--choose", "compression", "-o", "sinetstream"]) == 2
     assert "question has no best choice, so there are no settings: " in stderr_line(capsys)
     assert main(["advise", "--from", str(TABLE), "--size", "1Mi", "-o", "sinetstream"]) == 2

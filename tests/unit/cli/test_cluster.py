@@ -15,7 +15,7 @@ OTHER_ROLE = {"name": "view"}
 
 
 @pytest.mark.parametrize(
-    ("roles", "misses"),
+    ("roles", "excluded"),
     [
         ([], False),
         ([OTHER_ROLE], False),
@@ -24,8 +24,8 @@ OTHER_ROLE = {"name": "view"}
         ([role("")], False),
     ],
 )
-def test_namespace_is_excluded_if_releases_watch_only_others(roles: list[dict[str, Any]], misses: bool) -> None:
-    assert watched_namespaces(roles).excludes("team-b") is misses
+def test_namespace_is_excluded_if_releases_watch_only_others(roles: list[dict[str, Any]], excluded: bool) -> None:
+    assert watched_namespaces(roles).excludes("team-b") is excluded
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def rows(capsys: Capture) -> dict[str, str]:
 
 @pytest.fixture
 def history(tmp_path: Path) -> str:
-    """Runs 1 and 2 alike, run 3 slower by 10% on the jetson; another benchmark with a single trial."""
+    """Two equal runs, and run 3, which is 10% slower on the jetson; another benchmark with a single trial."""
     times = {1: (1.0, 1.0), 2: (1.001, 1.0), 3: (1.0, 1.1)}
     results = [
         measured(server, "1Mi", [(base * (1 + step / 1000), 0) for step in range(10)], case, run, name="files")
@@ -139,7 +139,7 @@ def test_tolerance_must_be_a_percentage(capsys: Capture) -> None:
     assert "--help`" in stderr_line(capsys)
 
 
-def test_runs_of_different_specs_are_compared_where_they_are_equal(tmp_path: Path, capsys: Capture) -> None:
+def test_runs_of_different_specs_are_compared_in_their_common_cases(tmp_path: Path, capsys: Capture) -> None:
     times = [(1 + step / 1000, 0) for step in range(10)]
     sizes = {1: ("1Mi", "2Mi"), 2: ("1Mi", "4Mi", "8Mi")}
     results = [
@@ -154,7 +154,7 @@ def test_runs_of_different_specs_are_compared_where_they_are_equal(tmp_path: Pat
     assert "no case of the same levels and settings: 1 of files@1, 2 of files@2." in text
 
 
-def test_runs_without_a_common_case_say_in_what_they_differ(tmp_path: Path, capsys: Capture) -> None:
+def test_error_about_runs_without_a_common_case_names_their_difference(tmp_path: Path, capsys: Capture) -> None:
     results = [
         measured("cloud", "1Mi", [(1.0, 0)] * 3, run=run, name="files", settings={"attempts": attempts})
         for run, attempts in ((1, "20"), (2, "3"))
@@ -168,6 +168,6 @@ def test_the_newest_run_that_was_not_superseded_is_compared(history: str, tmp_pa
     labels = {**partial.metadata.labels, LABEL_SUPERSEDED: "true"}
     marked = partial.model_copy(update={"metadata": partial.metadata.model_copy(update={"labels": labels})})
     path = write(tmp_path / "newer.json", [marked])
-    for name, is_there in (("files", False), ("files@4", True)):
+    for name, is_shown in (("files", False), ("files@4", True)):
         assert main(["compare", "files@3", name, "--from", history, "--from", path]) == 0
-        assert ("9.00 s" in capsys.readouterr().out) == is_there
+        assert ("9.00 s" in capsys.readouterr().out) == is_shown

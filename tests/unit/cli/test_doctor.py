@@ -1,4 +1,4 @@
-"""`doctor` starts its pods, says what is missing, and removes them, whatever happens."""
+"""`doctor` starts check pods, reports what is missing, and always removes the pods."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.apiserver.client import serve_in_thread
 from tests.unit.apiserver.server import ApiServer, Request
-from tests.unit.cli.benchmarks import meanwhile
+from tests.unit.cli.benchmarks import run_in_background
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.cli import check_pods
 from tierbench.cli.cluster import ANNOTATION, ANNOTATION_CLIENTS
@@ -30,13 +30,13 @@ _NOT_REACHED = ApiError(502, "", "dial tcp 10.0.0.9:10250: connect: connection r
 
 
 class Kubelets:
-    """Plays the nodes: pods run at once, and report what `reports` says of their class."""
+    """Acts as the kubelets. Pods run at once, and report what `reports` has for their class."""
 
     def __init__(self, store: ApiServer, kubeconfig: str) -> None:
         self.store = store
         self.kubeconfig = kubeconfig
         self.reports: dict[str, Json] = {}
-        """What pods that ask report besides what they were asked, by class."""
+        """Fields that replace those in the reports of asking pods, by class."""
         self.statuses: dict[tuple[str, str], Json] = {}
         """The statuses of pods that do not run, by class and role."""
         store.reactor = self.react
@@ -133,7 +133,7 @@ def jobs(store: ApiServer) -> list[str]:
     return store.names("jobs")
 
 
-def test_classes_that_lack_nothing_take_one_line_each(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_class_without_problems_takes_one_line(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     assert kubelets.doctor() == 0
     output = capsys.readouterr()
     header, cloud, jetson = output.out.splitlines()
@@ -145,7 +145,7 @@ def test_classes_that_lack_nothing_take_one_line_each(store: ApiServer, kubelets
     assert not jobs(store)
 
 
-def test_every_pod_is_one_of_a_client_and_belongs_to_the_job(store: ApiServer, kubelets: Kubelets) -> None:
+def test_pods_have_the_settings_of_a_client_and_are_owned_by_the_job(store: ApiServer, kubelets: Kubelets) -> None:
     put_release(store, pullSecrets=["registry"], collector="https://here.tierbench.svc:8443", networkPolicies=True)
     assert kubelets.doctor("jetson", "--timeout", "90s") == 0
     created = {request.path.rpartition("/")[2]: request.body for request in store.writes if request.method == "POST"}
@@ -178,7 +178,7 @@ def test_every_pod_is_one_of_a_client_and_belongs_to_the_job(store: ApiServer, k
     assert deleted.path == JOBS.path("default", owner)
 
 
-def test_host_network_is_that_of_the_nodes(store: ApiServer, kubelets: Kubelets) -> None:
+def test_host_network_flag_applies_to_all_check_pods(store: ApiServer, kubelets: Kubelets) -> None:
     put_release(store, networkPolicies=True)
     assert kubelets.doctor("--host-network") == 0
     pods = [request.body for request in store.writes if request.path.endswith("/pods")]
@@ -191,7 +191,7 @@ def test_host_network_is_that_of_the_nodes(store: ApiServer, kubelets: Kubelets)
     assert not [request for request in store.writes if request.path.endswith("/networkpolicies")]
 
 
-def test_a_closed_log_port_is_explained_and_the_status_says_the_rest(
+def test_closed_log_port_is_explained_and_the_status_has_the_other_checks(
     store: ApiServer, kubelets: Kubelets, capsys: Capture
 ) -> None:
     put_class(store, "edge")
@@ -211,7 +211,7 @@ def test_a_closed_log_port_is_explained_and_the_status_says_the_rest(
     assert "collector.enabled" in text
 
 
-def test_an_image_that_cannot_be_pulled_does_not_stop_the_others(
+def test_image_that_cannot_be_pulled_does_not_affect_other_classes(
     store: ApiServer, kubelets: Kubelets, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(check_pods, "_TRANSIENT_SECONDS", 0)
@@ -255,7 +255,7 @@ def test_an_image_of_a_server_that_cannot_be_pulled_limits_its_class(
     assert not jobs(store)
 
 
-def test_a_refused_node_port_leaves_the_other_checks(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_rejected_node_port_limits_only_its_own_check(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     put_release(store, networkPolicies=True)
 
     async def refuse(request: Request) -> None:
@@ -272,7 +272,9 @@ def test_a_refused_node_port_leaves_the_other_checks(store: ApiServer, kubelets:
     assert "exceeded quota: team. Change" in cloud["checks"]["nodeports"]["whatToDo"]
 
 
-def test_a_refused_pod_has_the_message_of_the_api_server(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_rejected_pod_is_reported_with_the_message_of_the_api_server(
+    store: ApiServer, kubelets: Kubelets, capsys: Capture
+) -> None:
     message = 'pods "x" is forbidden: violates PodSecurity "restricted:latest": host namespaces'
     store.refuse["POST", "/pods"] = ApiError(403, "Forbidden", message)
     assert kubelets.doctor("--host-network") == 1
@@ -292,10 +294,10 @@ def test_classes_without_a_node_are_named(store: ApiServer, kubelets: Kubelets, 
     assert not store.writes
 
 
-def test_a_pod_that_does_not_start_in_time_has_its_newest_warning(
+def test_pod_that_does_not_start_in_time_is_reported_with_its_newest_warning(
     store: ApiServer, kubelets: Kubelets, capsys: Capture
 ) -> None:
-    """The scheduler wrote the older one, and a kubelet whose clock is an hour late the newer one."""
+    """The scheduler wrote the older warning, and a kubelet with a clock an hour late wrote the newer one."""
     kubelets.statuses["cloud", ANSWERS] = {"phase": "Pending"}
 
     async def react(request: Request) -> None:
@@ -312,14 +314,14 @@ def test_a_pod_that_does_not_start_in_time_has_its_newest_warning(
     assert not jobs(store)
 
 
-def test_a_pod_of_another_version_is_quoted(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_error_of_a_pod_of_another_version_is_quoted(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     terminated = {"exitCode": 1, "message": 'tierbench-client: unknown command "check"'}
     kubelets.statuses["cloud", ASKS] = {"containerStatuses": [{"name": "client", "state": {"terminated": terminated}}]}
     assert kubelets.doctor("cloud") == 1
     assert 'exit code 1: tierbench-client: unknown command "check"' in capsys.readouterr().out
 
 
-def test_json_has_states_and_what_to_do(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_json_has_states_and_instructions(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     kubelets.reports["jetson"] = {
         "peers": [{"name": "cloud", **OPEN, "service": "timed out"}, {"name": "jetson", **OPEN}]
     }
@@ -340,7 +342,7 @@ def test_wide_has_nodes_and_details(store: ApiServer, kubelets: Kubelets, capsys
     assert "90 GiB of 100 GiB free" in row
 
 
-def test_a_user_who_may_not_list_nodes_sees_those_of_the_status(store: ApiServer, kubelets: Kubelets) -> None:
+def test_doctor_uses_nodes_of_the_status_if_the_user_may_not_list_nodes(store: ApiServer, kubelets: Kubelets) -> None:
     members = [{"name": "cloud-7", "ready": True, "architecture": "amd64"}]
     store.change(NODE_CLASSES, "cloud", status={"nodes": 1, "readyNodes": 1, "members": members})
     store.refuse["GET", "/nodes"] = ApiError(403, "Forbidden", "User cannot list resource nodes")
@@ -355,7 +357,7 @@ def test_a_user_who_may_not_list_nodes_sees_those_of_the_status(store: ApiServer
 @pytest.mark.parametrize(
     ("method", "end"), [("POST", "/jobs"), ("POST", "/services"), ("POST", "/pods"), ("GET", "/log")]
 )
-def test_a_user_without_a_right_learns_which(
+def test_missing_permission_is_reported_and_no_job_remains(
     store: ApiServer, kubelets: Kubelets, capsys: Capture, method: str, end: str
 ) -> None:
     store.refuse[method, end] = ApiError(403, "Forbidden", 'User "eve" cannot create resource')
@@ -366,7 +368,7 @@ def test_a_user_without_a_right_learns_which(
     assert not jobs(store)
 
 
-def test_without_a_release_the_image_must_be_named(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
+def test_image_is_required_without_a_release(store: ApiServer, kubelets: Kubelets, capsys: Capture) -> None:
     store.delete(CLUSTER_ROLES, "tierbench:tierbench")
     assert kubelets.doctor("cloud") == 2
     assert "--image" in capsys.readouterr().err
@@ -392,21 +394,21 @@ def test_unwatched_namespaces_and_unknown_classes_are_named(
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Lets Ctrl-C interrupt the test. A shell starts its background jobs with it ignored."""
+    """Lets Ctrl-C interrupt the test. Background jobs of a shell ignore it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupt_removes_everything(store: ApiServer, kubelets: Kubelets) -> None:
+def test_interrupt_deletes_the_job(store: ApiServer, kubelets: Kubelets) -> None:
     kubelets.statuses["cloud", ANSWERS] = {"phase": "Pending"}
 
     def interrupt() -> None:
         store.wait(lambda api: api.names("pods"))
         os.kill(os.getpid(), signal.SIGINT)
 
-    thread = meanwhile(interrupt)
+    thread = run_in_background(interrupt)
     assert kubelets.doctor("cloud") == 130
     thread.join()
     assert not jobs(store)

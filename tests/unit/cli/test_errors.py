@@ -1,4 +1,4 @@
-"""What a command prints about an error that it does not expect, and when its reader closes the pipe."""
+"""Commands print an unexpected error in one line, and accept a closed pipe."""
 
 import subprocess
 import sys

@@ -17,7 +17,7 @@ Capture = pytest.CaptureFixture[str]
 QUICK_START = str(EXAMPLES / "quick-start" / "benchmark.yaml")
 
 
-def test_a_manifest_is_estimated_as_init_says(capsys: Capture) -> None:
+def test_estimate_of_a_manifest_agrees_with_the_comment_of_init(capsys: Capture) -> None:
     assert main(["estimate", "-f", QUICK_START]) == 0
     header, line = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "CASES", "TRIALS", "TIME", "MOVED", "STORED"]
@@ -26,7 +26,7 @@ def test_a_manifest_is_estimated_as_init_says(capsys: Capture) -> None:
     assert "about 2 min over links of 100 Mbit/s, 520 MiB moved, 65 MiB of disk" in Path(QUICK_START).read_text()
 
 
-def test_data_has_the_names_of_an_object(capsys: Capture) -> None:
+def test_json_has_the_rate_and_an_item_per_benchmark(capsys: Capture) -> None:
     assert main(["estimate", "quick-start", "-f", QUICK_START, "-o", "json", "--rate", "1G"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["bitsPerSecond"] == 1_000_000_000
@@ -58,12 +58,12 @@ def test_a_benchmark_of_the_cluster_is_estimated(tmp_path: Path, capsys: Capture
         (["other", "-f", QUICK_START], "there is no benchmark other in the files"),
     ],
 )
-def test_what_cannot_be_estimated_is_reported(arguments: list[str], hint: str, capsys: Capture) -> None:
+def test_missing_benchmark_is_reported_with_a_hint(arguments: list[str], hint: str, capsys: Capture) -> None:
     assert main(["estimate", *arguments]) == 2
     assert hint in stderr_line(capsys)
 
 
-def test_a_wrong_rate_is_refused(capsys: Capture) -> None:
+def test_invalid_rate_is_rejected(capsys: Capture) -> None:
     with pytest.raises(SystemExit):
         main(["estimate", "-f", QUICK_START, "--rate", "fast"])
     assert "write bits per second" in stderr_line(capsys)

@@ -21,21 +21,21 @@ MODELS: Mapping[str, type[Resource]] = {model.KIND.kind: model for model in reso
 
 
 def documents(folder: Path) -> Iterator[dict[str, Any]]:
-    """The objects of tierbench's API in a folder; a benchmark's messages are in a ConfigMap."""
+    """Yields the objects of tierbench's API in a folder. A ConfigMap has the messages of a benchmark."""
     for path in sorted(folder.glob("*.yaml")):
         for document in yaml.safe_load_all(path.read_text()):
             if document["kind"] != "ConfigMap":
                 yield document
 
 
-def lost(given: object, kept: object, place: str) -> Iterator[str]:
-    """Where `kept` lacks something of `given`."""
+def missing_fields(given: object, kept: object, place: str) -> Iterator[str]:
+    """Yields the paths of values of `given` that `kept` lacks."""
     if isinstance(given, dict) and isinstance(kept, dict):
         for key, value in given.items():
-            yield from lost(value, kept[key], f"{place}.{key}") if key in kept else [f"{place}.{key}"]
+            yield from missing_fields(value, kept[key], f"{place}.{key}") if key in kept else [f"{place}.{key}"]
     elif isinstance(given, list) and isinstance(kept, list) and len(given) == len(kept):
         for index, (one, other) in enumerate(zip(given, kept, strict=True)):
-            yield from lost(one, other, f"{place}[{index}]")
+            yield from missing_fields(one, other, f"{place}[{index}]")
     elif given != kept and str(given) != kept:
         yield place
 
@@ -52,12 +52,12 @@ def test_there_are_examples() -> None:
 
 
 @pytest.mark.parametrize("name", FOLDERS)
-def test_every_field_is_one_of_the_api(name: str) -> None:
+def test_every_field_is_known_to_the_models(name: str) -> None:
     assert (EXAMPLES / name / "README.md").read_text().startswith("# ")
     for document in documents(EXAMPLES / name):
         assert document["apiVersion"] == API_VERSION
         parsed = MODELS[document["kind"]].model_validate(document).to_json()
-        assert list(lost(in_order(document["spec"]), in_order(parsed["spec"]), document["kind"])) == []
+        assert list(missing_fields(in_order(document["spec"]), in_order(parsed["spec"]), document["kind"])) == []
 
 
 @pytest.mark.parametrize("name", FOLDERS)
@@ -107,7 +107,7 @@ def test_kubectl_reads_only_objects_in_the_folder_of_an_example() -> None:
         }, name
 
 
-def test_the_recorded_run_is_of_the_nodes_that_its_example_has() -> None:
+def test_recorded_run_used_the_congestion_control_of_the_nodes_of_its_example() -> None:
     recorded = json.loads((EXAMPLES / "file-transfer-demo/demo/recorded.json").read_text())["items"]
     trials = [trial for item in recorded for trial in item.get("status", {}).get("trials", ())]
     used = {trial[side]["computer"]["congestionControl"] for trial in trials for side in ("client", "server")}
@@ -115,7 +115,7 @@ def test_the_recorded_run_is_of_the_nodes_that_its_example_has() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FOLDERS if (EXAMPLES / name / "demo").is_dir()])
-def test_a_demo_runs_under_the_congestion_control_that_its_example_names(name: str) -> None:
+def test_demo_uses_the_congestion_control_that_its_example_names(name: str) -> None:
     nodes = EXAMPLES / name / "demo" / "nodes.toml"
     used = {node.congestion_control for node in profiles.load(nodes if nodes.exists() else profiles.DEFAULT)}
     for document in documents(EXAMPLES / name):

@@ -14,7 +14,7 @@ from tests.unit.cli.test_offline import stderr_line, write
 from tests.unit.kinds.broker.trials import line, recorded
 from tests.unit.report.published import published
 from tests.unit.report.test_timeline import case
-from tests.unit.results.preflights import carrying, node_network
+from tests.unit.results.preflights import node_network, with_networks
 from tierbench.api.contract import ClientSample, Computer
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli import files
@@ -50,7 +50,7 @@ def test_csv_has_a_row_per_trial_with_all_quantities(both: str, capsys: Capture)
 
 
 @pytest.mark.parametrize("word", ['=HYPERLINK("http://x","y")', "+1", "-1+1", "@SUM(A1)", "plain", "'plain"])
-def test_no_cell_is_a_formula_to_a_spreadsheet(word: str) -> None:
+def test_no_cell_is_a_formula_in_a_spreadsheet(word: str) -> None:
     result = broker_result()
     (trial, *_) = result.recorded.trials
     sample = ClientSample(computer=Computer(cpu_governor=word))
@@ -108,7 +108,7 @@ def test_parquet_equals_csv(both: str, tmp_path: Path, capsys: Capture) -> None:
 
 
 def _python(program: str, *arguments: str) -> str:
-    """In a process of its own: Arrow's threads would outlive the test, and now and then end this one badly."""
+    """Runs a program in its own process, because Arrow's threads outlive a test and can crash its process."""
     return subprocess.run(
         [sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=True
     ).stdout
@@ -124,7 +124,8 @@ def test_missing_parquet_library_is_reported_with_install_command(
 
 def test_each_row_contains_its_network(tmp_path: Path, capsys: Capture) -> None:
     first, *others = published()
-    assert main(["export", "--from", write(tmp_path / "results.json", [carrying(first, node_network()), *others])]) == 0
+    results = [with_networks(first, node_network()), *others]
+    assert main(["export", "--from", write(tmp_path / "results.json", results)]) == 0
     with_network, *_, without = csv.DictReader(io.StringIO(capsys.readouterr().out))
     assert float(with_network["preflightDownloadBitsPerSecond"]) == 80_000_000
     assert float(with_network["preflightPingLostPartsPerMillion"]) == 100_000
@@ -139,7 +140,7 @@ def tcp_rows(path: str, capsys: Capture) -> tuple[list[dict[str, str]], str]:
 
 def test_tcp_has_a_row_per_sample(tmp_path: Path, capsys: Capture) -> None:
     traced = case(3)
-    with_network = carrying(published()[0], node_network())  # without traces: it adds no columns of trials
+    with_network = with_networks(published()[0], node_network())  # without traces: it adds no columns of trials
     rows, _ = tcp_rows(write(tmp_path / "results.json", [with_network, traced]), capsys)
     assert len(rows) == 2 * 3 * 4
     third = rows[2]
@@ -161,7 +162,7 @@ def test_tcp_has_a_row_per_sample(tmp_path: Path, capsys: Capture) -> None:
     assert [row["slowStartThresholdBytes"] for row in rows[:4]] == ["", "", "", "28960"]
 
 
-def test_a_damaged_trace_does_not_keep_the_others_back(tmp_path: Path, capsys: Capture) -> None:
+def test_damaged_trace_does_not_affect_the_others(tmp_path: Path, capsys: Capture) -> None:
     traced = case()
     first, second = traced.recorded.traces
     damaged = traced.recorded.model_copy(update={"traces": (first.model_copy(update={"data": "####"}), second)})
@@ -170,6 +171,6 @@ def test_a_damaged_trace_does_not_keep_the_others_back(tmp_path: Path, capsys: C
     assert warning.startswith("Warning: nb-demo-r1-c001: cannot decode the trace of trial 1")
 
 
-def test_tcp_without_samples_says_what_is_needed(both: str, capsys: Capture) -> None:
+def test_export_of_tcp_without_samples_names_the_setting_that_is_needed(both: str, capsys: Capture) -> None:
     assert main(["export", "--from", both, "-o", "tcp"]) == 2
     assert "traceIntervalMilliseconds" in stderr_line(capsys)

@@ -67,7 +67,7 @@ def test_advice_has_the_formats_of_kubectl(capsys: Capture) -> None:
     assert output(capsys, *question, "-o", "wide").startswith("cloud is best")
 
 
-def test_comparison_is_data(exported: str, capsys: Capture) -> None:
+def test_comparison_can_be_printed_as_json_and_yaml(exported: str, capsys: Capture) -> None:
     found: dict[str, Any] = json.loads(output(capsys, "compare", "cloud", "jetson", "-f", exported, "-o", "json"))
     case = next(case for case in found["cases"] if case["levels"]["fileSize"] == "5Gi")
     assert found["quantity"] == "durationNanoseconds"
@@ -114,11 +114,11 @@ def test_flags_are_not_abbreviated(flag: str, exported: str, capsys: Capture) ->
 @pytest.mark.parametrize(
     ("text", "seconds"), [("90", 90), ("90s", 90), ("10m", 600), ("2h", 7200), ("1h30m", 5400), ("1h0m1s", 3601)]
 )
-def test_durations_are_read_as_kubectl_reads_them(text: str, seconds: int) -> None:
+def test_durations_are_parsed_as_in_kubectl(text: str, seconds: int) -> None:
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "0", "0s", "soon", "1m1h", "-5s", "1.5h"])
-def test_other_durations_are_refused(text: str) -> None:
+def test_invalid_durations_are_rejected(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a duration"):
         parse_duration(text)

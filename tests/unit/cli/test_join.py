@@ -44,7 +44,7 @@ def invited(api: ApiServer) -> list[dict[str, Any]]:
     return found
 
 
-def test_it_prints_one_command_with_a_token_of_which_the_class_has_the_hash(
+def test_join_prints_one_command_and_stores_only_the_hash_of_its_token(
     server: tuple[ApiServer, str], capsys: Capture
 ) -> None:
     api, kubeconfig = server
@@ -61,7 +61,7 @@ def test_it_prints_one_command_with_a_token_of_which_the_class_has_the_hash(
     assert given["--token"] not in str(api.objects)
 
 
-def test_each_machine_has_a_name_and_those_that_never_came_are_forgotten(
+def test_each_machine_gets_a_name_and_unused_expired_invitations_are_removed(
     server: tuple[ApiServer, str], capsys: Capture
 ) -> None:
     api, kubeconfig = server
@@ -100,7 +100,7 @@ def test_the_message_names_what_is_missing(
     assert not invited(api)
 
 
-def test_a_user_who_may_not_change_classes_invites_no_one(server: tuple[ApiServer, str], capsys: Capture) -> None:
+def test_user_who_may_not_change_classes_cannot_invite_machines(server: tuple[ApiServer, str], capsys: Capture) -> None:
     api, kubeconfig = server
     api.refuse["PATCH", "/laptop"] = ApiError(403, "Forbidden", "no")
     assert main(["join", "laptop", "--kubeconfig", kubeconfig]) == 2

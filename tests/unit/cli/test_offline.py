@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.cli.benchmarks import benchmark
 from tests.unit.report.published import TABLE, measured, published
-from tests.unit.results.preflights import carrying, node_network
+from tests.unit.results.preflights import node_network, with_networks
 from tierbench.api.model import Resource
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.main import main
@@ -64,7 +64,7 @@ def test_bare_list_is_read_from_standard_input(
     assert "22.11 ± 0.05 s" in capsys.readouterr().out
 
 
-def test_equal_classes_are_reported_as_equal(tmp_path: Path, capsys: Capture) -> None:
+def test_classes_without_a_clear_difference_are_reported_as_inconclusive(tmp_path: Path, capsys: Capture) -> None:
     results = [
         measured(server, "1Mi", [(1.0, 0), (1.2, 0)], case) for case, server in enumerate(("cloud", "jetson"), 1)
     ]
@@ -183,7 +183,7 @@ def test_invalid_filter_is_refused(exported: str, capsys: Capture) -> None:
 
 
 def test_network_between_nodes_is_printed_once_per_pair(tmp_path: Path, capsys: Capture) -> None:
-    results = [carrying(result, node_network(server=result.spec.server.node)) for result in published()]
+    results = [with_networks(result, node_network(server=result.spec.server.node)) for result in published()]
     main(["results", "--from", write(tmp_path / "results.json", results)])
     lines = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Network: ")]
     servers = dict.fromkeys(result.spec.server.node for result in results)
@@ -245,7 +245,7 @@ def test_published_numbers_of_other_cases_are_reported(
     )
 
 
-def test_mean_without_deviation_is_shown_but_decides_nothing(tmp_path: Path, capsys: Capture) -> None:
+def test_mean_without_deviation_is_shown_but_not_compared(tmp_path: Path, capsys: Capture) -> None:
     table = tmp_path / "means.csv"
     table.write_text("kind,serverClass,fileSize,trials,durationSeconds\nFileTransferBenchmark,cloud,1Mi,10,1\n")
     assert main(["results", "--from", str(table)]) == 0

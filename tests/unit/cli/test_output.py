@@ -1,4 +1,4 @@
-"""Control characters of objects reach no terminal, whichever command prints them."""
+"""No command prints the control characters of objects to a terminal."""
 
 import json
 import logging
@@ -28,7 +28,7 @@ def controls(text: str) -> set[str]:
 
 @pytest.fixture
 def attacked(tmp_path: Path) -> str:
-    """Results whose every free text has control characters."""
+    """Results with control characters in each free text."""
     items: list[dict[str, Any]] = []
     for case, server in enumerate(("cloud", "jetson"), start=1):
         result = measured(server, "1Mi", [(1.0 + case, 0), (1.2 + case, 0)], case, run=1)
@@ -103,7 +103,7 @@ def test_data_is_unchanged_in_a_pipe_and_escaped_in_a_terminal(
     assert capsys.readouterr().out == f"a\tb\n{SHOWN}"
 
 
-def test_every_control_character_is_escaped_but_line_feeds_and_tabs() -> None:
+def test_every_control_character_is_escaped_except_line_feeds_and_tabs() -> None:
     found = [chr(code) for code in range(0x3000) if escape(chr(code)) == chr(code)]
     assert {character for character in found if ord(character) < 0xA0 and not character.isprintable()} == {"\n", "\t"}
     assert escape("Ünïcödé – ± µs 測定") == "Ünïcödé – ± µs 測定"

@@ -149,5 +149,5 @@ def test_run_with_broken_constraints_has_not_passed() -> None:
     assert after.exit_code == 1
     assert closing_line(after) == "Not passed: 2 of 2 cases measured; cloud to user: Mean duration is 2.00 s."
     assert any("ConstraintsBroken" in remark for remark in after.remarks)
-    open_yet = condition("Passed", "False", "Running", "The run is not complete.")
-    assert progress("Complete", conditions=[open_yet]).exit_code == 0
+    undecided = condition("Passed", "False", "Running", "The run is not complete.")
+    assert progress("Complete", conditions=[undecided]).exit_code == 0

@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.apiserver.client import serve_in_thread
 from tests.unit.apiserver.server import ApiServer
-from tests.unit.cli.benchmarks import benchmark, condition, meanwhile, put_result
+from tests.unit.cli.benchmarks import benchmark, condition, put_result, run_in_background
 from tests.unit.report.published import measured
 from tierbench.api.result import RESULTS
 from tierbench.cli.main import main
@@ -62,7 +62,7 @@ def test_rerun_watches_the_run_that_it_requests(server: tuple[ApiServer, str], c
             put_result(store, measured(node_class, "1Mi", [(1.0, 0)], case, run=2))
         store.put(FTB, raw)
 
-    thread = meanwhile(operator)
+    thread = run_in_background(operator)
     assert main(["rerun", "file-transfer", "--watch", "--timeout", "1m30s", "--kubeconfig", kubeconfig]) == 0
     thread.join()
     lines = capsys.readouterr().out.splitlines()
@@ -78,7 +78,7 @@ def test_resume_watches_the_run_that_continues(server: tuple[ApiServer, str], ca
         store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
         store.put(FTB, benchmark("Failed", conditions=[condition("Failed", "True", "NoCaseMeasured", "0 of 2 cases.")]))
 
-    thread = meanwhile(operator)
+    thread = run_in_background(operator)
     assert main(["resume", "file-transfer", "-w", "--timeout", "60", "--kubeconfig", kubeconfig]) == 1
     thread.join()
     assert "NoCaseMeasured" in capsys.readouterr().out
@@ -101,7 +101,7 @@ def test_suspended_benchmark_is_not_rerun(server: tuple[ApiServer, str], capsys:
     assert "rerun" not in policy(store)
 
 
-def test_missing_right_is_reported(server: tuple[ApiServer, str], capsys: Capture) -> None:
+def test_missing_permission_is_reported(server: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = server
     store.fail(ApiError(403, "Forbidden", "no"))
     assert main(["rerun", "file-transfer", "--kubeconfig", kubeconfig]) == 2
@@ -146,19 +146,19 @@ def three_runs(server: tuple[ApiServer, str]) -> tuple[ApiServer, str]:
     return store, kubeconfig
 
 
-def left(store: ApiServer) -> set[str]:
+def remaining_results(store: ApiServer) -> set[str]:
     return {item["metadata"]["name"] for item in store.matching(RESULTS.path("default"))}
 
 
-def test_what_a_deletion_would_delete_is_printed(three_runs: tuple[ApiServer, str], capsys: Capture) -> None:
+def test_dry_run_prints_the_results_that_would_be_deleted(three_runs: tuple[ApiServer, str], capsys: Capture) -> None:
     store, kubeconfig = three_runs
-    before = left(store)
+    before = remaining_results(store)
     assert main(["delete-run", "file-transfer", "2", "--dry-run=client", "--kubeconfig", kubeconfig]) == 0
     assert capsys.readouterr().out.splitlines() == [
         "benchmarkresult.tierbench.io/file-transfer-r2-c1 deleted (dry run)",
         "benchmarkresult.tierbench.io/file-transfer-r2-c2 deleted (dry run)",
     ]
-    assert left(store) == before
+    assert remaining_results(store) == before
 
 
 @pytest.mark.parametrize(("answer", "deletes"), [("y\n", True), ("n\n", False), ("\n", False), ("", False)])
@@ -170,7 +170,7 @@ def test_a_run_is_deleted_if_the_user_agrees(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     store, kubeconfig = three_runs
-    before = left(store)
+    before = remaining_results(store)
     monkeypatch.setattr("sys.stdin", io.StringIO(answer))
     assert main(["delete-run", "file-transfer", "1", "--kubeconfig", kubeconfig]) == (0 if deletes else 1)
     text = capsys.readouterr().out
@@ -178,13 +178,13 @@ def test_a_run_is_deleted_if_the_user_agrees(
     assert "Run 1 is the baselineRun" in text
     assert ('benchmarkresult.tierbench.io "file-transfer-r1-c1" deleted' in text) is deletes
     assert ("deletion is cancelled" in text) is not deletes
-    assert left(store) == (before - {"file-transfer-r1-c1", "file-transfer-r1-c2"} if deletes else before)
+    assert remaining_results(store) == (before - {"file-transfer-r1-c1", "file-transfer-r1-c2"} if deletes else before)
 
 
-def test_several_runs_are_deleted_without_a_question(three_runs: tuple[ApiServer, str]) -> None:
+def test_several_runs_are_deleted_without_confirmation(three_runs: tuple[ApiServer, str]) -> None:
     store, kubeconfig = three_runs
     assert main(["delete-run", "file-transfer", "1", "2", "--yes", "--kubeconfig", kubeconfig]) == 0
-    assert left(store) == {"file-transfer-r3-c1", "file-transfer-r3-c2", "other-r2-c1", "other-r2-c2"}
+    assert remaining_results(store) == {"file-transfer-r3-c1", "file-transfer-r3-c2", "other-r2-c1", "other-r2-c2"}
 
 
 @pytest.mark.parametrize(
@@ -194,13 +194,13 @@ def test_an_active_or_unknown_run_is_not_deleted(
     run: str, reason: str, three_runs: tuple[ApiServer, str], capsys: Capture
 ) -> None:
     store, kubeconfig = three_runs
-    before = left(store)
+    before = remaining_results(store)
     assert main(["delete-run", "file-transfer", run, "--yes", "--kubeconfig", kubeconfig]) == 2
     assert reason in capsys.readouterr().err
-    assert left(store) == before
+    assert remaining_results(store) == before
 
 
-def test_a_result_that_was_replaced_meanwhile_is_not_deleted(
+def test_result_that_was_replaced_before_the_confirmation_is_not_deleted(
     three_runs: tuple[ApiServer, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, kubeconfig = three_runs
@@ -212,4 +212,4 @@ def test_a_result_that_was_replaced_meanwhile_is_not_deleted(
 
     monkeypatch.setattr("builtins.input", replace)
     main(["delete-run", "file-transfer", "1", "--kubeconfig", kubeconfig])
-    assert "file-transfer-r1-c1" in left(store)
+    assert "file-transfer-r1-c1" in remaining_results(store)

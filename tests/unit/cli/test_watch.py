@@ -1,4 +1,4 @@
-"""`watch`, and reading, against an API server that lists, watches and fails."""
+"""`watch`, `results` and `report`, against an API server that can fail."""
 
 import gc
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ import pytest
 
 from tests.unit.apiserver.client import serve_in_thread
 from tests.unit.apiserver.server import ApiServer
-from tests.unit.cli.benchmarks import benchmark, condition, current, meanwhile, put_result
+from tests.unit.cli.benchmarks import benchmark, condition, current, put_result, run_in_background
 from tests.unit.report.published import measured, published
 from tierbench.cli import watch
 from tierbench.cli.cluster import ANNOTATION, connect
@@ -50,7 +50,7 @@ def test_watch_prints_every_change_until_the_benchmark_ends(server: tuple[ApiSer
         put_results(store)
         store.put(FTB, benchmark("Complete", 2))
 
-    thread = meanwhile(act)
+    thread = run_in_background(act)
     assert main(["watch", "tbf/file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
     thread.join()
     text = capsys.readouterr().out
@@ -74,7 +74,7 @@ def test_unwatched_namespace_is_reported(
     assert "The operator does not watch namespace default, only team-a" in output.err
 
 
-def test_status_removes_the_message_about_its_absence(
+def test_message_about_a_missing_status_is_replaced_by_the_status(
     server: tuple[ApiServer, str], capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(watch, "_STATUS_SECONDS", 0)
@@ -86,7 +86,7 @@ def test_status_removes_the_message_about_its_absence(
         put_results(store)
         store.put(FTB, benchmark("Complete", 2, observedGeneration=1))
 
-    thread = meanwhile(act)
+    thread = run_in_background(act)
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
     thread.join()
     text = capsys.readouterr().out
@@ -105,7 +105,7 @@ def test_watch_survives_a_failing_api_server(server: tuple[ApiServer, str], caps
         store.put(FTB, benchmark("Complete", 2))
         store.fail(None)
 
-    thread = meanwhile(act)
+    thread = run_in_background(act)
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 0
     thread.join()
     text = capsys.readouterr().out
@@ -128,7 +128,7 @@ def test_deleted_benchmark_has_exit_code_2(server: tuple[ApiServer, str], capsys
         store.wait(lambda api: sum(request.is_watch for request in api.requests) == 2)
         store.delete(FTB, "file-transfer")
 
-    thread = meanwhile(act)
+    thread = run_in_background(act)
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig, "--timeout", "60"]) == 2
     thread.join()
     assert "was deleted" in capsys.readouterr().out
@@ -169,7 +169,7 @@ async def test_closed_watch_resumes_at_the_same_version(server: tuple[ApiServer,
 
 
 def test_failed_read_is_retried_once(server: tuple[ApiServer, str], capsys: Capture) -> None:
-    """As RFC 9112, 9.3.1, lets a client do whose connection was closed."""
+    """RFC 9112, 9.3.1, allows this if the connection was closed."""
     store, kubeconfig = server
     store.fail(ConnectionResetError())
     assert main(["watch", "file-transfer", "--kubeconfig", kubeconfig]) == 2

@@ -30,7 +30,7 @@ def test_queue_is_the_declared_one() -> None:
     assert path(Link("12mbit", "20ms", queue="200ms"))["queueNanoseconds"] == 200_000_000
 
 
-def test_trace_is_a_rate_of_the_pump() -> None:
+def test_pump_takes_its_rate_from_a_trace() -> None:
     found = path(Link(trace="/drive.csv", delay="20ms"))
     assert (found["trace"], found["queueNanoseconds"]) == ("/drive.csv", 50_000_000)
     assert "bitsPerSecond" not in found

@@ -1,4 +1,4 @@
-"""An operator for tests: its settings, and informers that list again when a test says so."""
+"""An operator for tests: its settings, and informers that relist when a test asks for it."""
 
 from yarl import URL
 
@@ -25,7 +25,7 @@ def context_of(api: ApiServer, **environment: str) -> Context:
 
 
 def relist(api: ApiServer, context: Context) -> None:
-    """Lists all types again, except for nodes and their classes, which tests set directly."""
+    """Relists all types, except nodes and their classes, which tests set directly."""
     advisor = Advisor(context)
     informers = [
         each

@@ -82,7 +82,7 @@ class Cluster:
         return [reason for reason, _ in self.api.events]
 
 
-def ran(number: int, ended: bool) -> Raw:
+def with_run(number: int, ended: bool) -> Raw:
     """Returns a benchmark with a run."""
     run = {"number": number, "startTime": "2026-11-21T00:00:00Z"}
     if ended:
@@ -92,7 +92,7 @@ def ran(number: int, ended: bool) -> Raw:
 
 
 @pytest.fixture(autouse=True)
-def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_AGAIN_SECONDS", "_PAUSE_SHARE", "_ERROR_SECONDS"):
         monkeypatch.setattr(module, name, 0)
 
@@ -126,7 +126,7 @@ async def test_advice_is_answered_when_it_is_created_and_after_new_results() -> 
 
 
 async def test_answer_that_another_leader_has_given_is_not_overwritten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A leader that was replaced while it computed would overwrite the newer answer for good."""
+    """A leader that is replaced while it computes must not overwrite the newer answer."""
     monkeypatch.setattr(module, "_ERROR_SECONDS", 3600)  # it answers again when it sees the newer one
     cluster = Cluster()
     cluster.add("cloud", (1.0, 1.1, 1.05), 1)
@@ -187,7 +187,7 @@ async def test_advice_uses_only_the_benchmarks_that_it_names() -> None:
 @pytest.mark.parametrize(("ended", "best"), [(False, "cloud"), (True, "jetson")])
 async def test_running_run_is_ignored_while_an_earlier_run_has_results(ended: bool, best: str) -> None:
     cluster = Cluster()
-    cluster.results.update_benchmark(ran(2, ended), deleted=False)
+    cluster.results.update_benchmark(with_run(2, ended), deleted=False)
     for case, (node_class, times) in enumerate((("cloud", FAST), ("jetson", SLOW)), start=1):
         cluster.add(node_class, times, case)
         cluster.add(node_class, SLOW if times is FAST else FAST, case, run=2)
@@ -256,7 +256,7 @@ def order(cluster: Cluster) -> list[str]:
 
 
 async def test_namespaces_take_turns() -> None:
-    """A namespace with many advices comes first by its name, and once kept all others waiting."""
+    """A namespace with many advices sorts first by its name, and must not keep the others waiting."""
     cluster = Cluster()
     names = [("aaa", f"a{number}") for number in range(5)] + [("zzz", "z")]
     async with advising(cluster) as advisor:
@@ -316,13 +316,13 @@ def test_only_changed_results_and_ended_runs_require_new_answers() -> None:
     assert store.update_result(again, deleted=False)
     assert store.update_result(again, deleted=True)
     assert not store.update_result(again | {"status": {}}, deleted=False)
-    assert not store.update_benchmark(ran(1, ended=False), deleted=False)
-    assert store.update_benchmark(ran(1, ended=True), deleted=False)
-    assert not store.update_benchmark(ran(2, ended=False), deleted=False)
+    assert not store.update_benchmark(with_run(1, ended=False), deleted=False)
+    assert store.update_benchmark(with_run(1, ended=True), deleted=False)
+    assert not store.update_benchmark(with_run(2, ended=False), deleted=False)
 
 
 async def test_rejected_answer_is_retried_a_few_times_and_reported_once() -> None:
-    """With older definitions, it was retried every five seconds without end."""
+    """With older definitions, the operator would otherwise retry it every five seconds without end."""
     cluster = Cluster()
     cluster.api.refuse[STATUS] = INVALID
     async with advising(cluster) as advisor:

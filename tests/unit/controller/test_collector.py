@@ -1,4 +1,4 @@
-"""Clients push their lines: who may, how much is taken, and that each trial is stored once before a client ends."""
+"""The collector limits who may push lines and how many, and each trial is stored once before its client ends."""
 
 import asyncio
 from base64 import b64decode
@@ -36,7 +36,7 @@ UNREACHABLE = ApiError(500, "InternalError", "dial tcp 10.0.0.9:10250: connect: 
 
 
 def ignore() -> None:
-    """No one waits for lines."""
+    """Does nothing with received lines."""
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def token(inbox: Inbox, scope: tuple[str, int] = SCOPE) -> dict[str, str]:
     return {"Authorization": f"Bearer {inbox.key.token(scope)}"}
 
 
-async def test_key_is_made_once_and_kept() -> None:
+async def test_key_is_created_once_and_reused() -> None:
     api = ApiServer()
     api.put(SECRETS, {"metadata": {"name": "collector", "namespace": "tierbench"}})
     kube = context_of(api).kube
@@ -78,7 +78,7 @@ def is_open(port: int) -> bool:
 
 
 async def test_collector_serves_once_it_has_its_key() -> None:
-    """The API server may be away when the operator starts to lead."""
+    """The API server may be unavailable when the operator starts to lead."""
     api, inbox, (port,) = ApiServer(), Inbox(), free_ports(1)
     api.put(SECRETS, {"metadata": {"name": "collector", "namespace": "tierbench"}})
     api.refuse["GET", "/secrets/collector"] = ApiError(503, "ServiceUnavailable", "later")
@@ -120,28 +120,28 @@ async def test_only_pods_of_the_run_may_push(
     assert taken.lines == (5 if status == 200 else 0)
 
 
-async def test_only_the_next_piece_is_taken(inbox: Inbox, client: TestClient[Any, Any]) -> None:
+async def test_collector_accepts_only_the_next_piece(inbox: Inbox, client: TestClient[Any, Any]) -> None:
     for offset, received in ((10, 0), (0, 300), (0, 300), (400, 300), (300, 600)):
         path = f"/v1/lines/default/pod?offset={offset}"
         answer = await client.post(path, data=LINES[offset : offset + 300], headers=token(inbox))
         assert (await answer.json())["received"] == received
 
 
-def test_no_more_is_read_than_of_a_log(inbox: Inbox) -> None:
+def test_pushed_output_has_the_same_limit_as_a_log(inbox: Inbox) -> None:
     piece, received = b"x" * 65535 + b"\n", 0
     for _ in range(2 * MAXIMUM_OUTPUT_BYTES // len(piece)):
         received = inbox.receive(POD, received, piece)["received"]
     assert received <= MAXIMUM_OUTPUT_BYTES + len(piece)
 
 
-def test_lines_are_not_taken_where_the_log_is_read() -> None:
+def test_pushed_lines_are_not_accepted_if_the_operator_reads_the_log() -> None:
     inbox = Inbox()
     inbox.expect(POD, SCOPE, ignore, wanted=False)
     assert inbox.receive(POD, 0, LINES) == {"wanted": False, "received": 0, "recorded": 0}
 
 
-class Pushing:
-    """A client that pushes its lines to operators, each of which may be killed."""
+class PushingClient:
+    """A client that pushes its lines to an operator, which a test may kill."""
 
     def __init__(self, demo: Demo) -> None:
         self.demo = demo
@@ -157,13 +157,13 @@ class Pushing:
             self.done = not found["wanted"] or found["recorded"] >= 5
 
     async def reconcile(self) -> None:
-        """Reconciles once, and stays the same operator."""
+        """Reconciles once, without a restart of the operator."""
         self.demo.relist()
         with suppress(ConflictError):
             await self.demo.reconciler.reconcile()
 
     async def restart(self) -> None:
-        """Kills the operator, and starts another one."""
+        """Kills the operator, and starts a new one."""
         demo, current = self.demo, asyncio.current_task()
         for task in asyncio.all_tasks():
             if task is not current:
@@ -179,7 +179,7 @@ async def end_reconcile(*_: object) -> None:
     raise WaitError
 
 
-async def pushing() -> Pushing:
+async def pushing_client() -> PushingClient:
     """A running client of five trials whose log cannot be read."""
     demo = Demo(repetitions=5)
     demo.context.inbox.key = await key_of(demo.api)
@@ -192,7 +192,7 @@ async def pushing() -> Pushing:
     status = {"phase": "Running", "containerStatuses": [{"name": "client", "state": {"running": {}}}]}
     demo.api.put(PODS, {"metadata": metadata, "spec": {"nodeName": "u1"}, "status": status})
     demo.api.logs[NAME] = UNREACHABLE
-    return Pushing(demo)
+    return PushingClient(demo)
 
 
 async def key_of(api: ApiServer) -> CollectorKey:
@@ -203,8 +203,8 @@ async def key_of(api: ApiServer) -> CollectorKey:
 @examples(0.2)
 @given(st.data())
 async def test_an_operator_killed_at_any_time_stores_each_pushed_trial_once(data: st.DataObject) -> None:
-    """The client ends when its trials are stored. What it pushed to a killed operator does not count."""
-    client = await pushing()
+    """The client ends when its trials are stored. Trials that only a killed operator received do not count."""
+    client = await pushing_client()
     demo = client.demo
     for _ in range(60):
         match data.draw(st.sampled_from(["push", "push", "reconcile", "kill"])):
@@ -222,7 +222,7 @@ async def test_an_operator_killed_at_any_time_stores_each_pushed_trial_once(data
             break
         await client.reconcile()
     assert client.done
-    await client.restart()  # all of it is stored already
+    await client.restart()  # all trials are stored already
     trials = demo.record_status["trials"]
     assert [(trial["trial"], trial["collectedBy"]) for trial in trials] == [(number, "Push") for number in range(1, 6)]
     ended = {"terminated": {"exitCode": 0, "reason": "Completed", "message": seal(LINES.decode())}}

@@ -1,4 +1,4 @@
-"""Each benchmark has random credentials and certificates of its own."""
+"""Each benchmark has its own random credentials and certificates."""
 
 import hashlib
 from base64 import b64decode
@@ -37,43 +37,43 @@ def test_all_credentials_are_random() -> None:
 
 
 def test_mosquitto_has_the_hash_of_the_password() -> None:
-    made = data(account=True)
-    name, _, hashed = made["mosquitto-passwords"].decode().strip().partition(":")
+    secret = data(account=True)
+    name, _, hashed = secret["mosquitto-passwords"].decode().strip().partition(":")
     kind, salt, digest = hashed.removeprefix("$").split("$")
-    assert (name.encode(), kind) == (made["username"], "6")
-    assert hashlib.sha512(made["password"] + b64decode(salt)).digest() == b64decode(digest)
-    assert len(made["payload-key"]) == 16
+    assert (name.encode(), kind) == (secret["username"], "6")
+    assert hashlib.sha512(secret["password"] + b64decode(salt)).digest() == b64decode(digest)
+    assert len(secret["payload-key"]) == 16
 
 
 def test_kafka_has_the_same_account() -> None:
-    made = {key: value.decode(errors="replace") for key, value in data(account=True).items()}
-    assert made["kafka-account"] == f"SCRAM-SHA-512=[name={made['username']},password={made['password']}]"
+    secret = {key: value.decode(errors="replace") for key, value in data(account=True).items()}
+    assert secret["kafka-account"] == f"SCRAM-SHA-512=[name={secret['username']},password={secret['password']}]"
 
 
 def test_certificate_names_the_server_and_is_signed_by_the_ca() -> None:
-    made = data(certificate=True)
-    ca, certificate = (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt"))
+    secret = data(certificate=True)
+    ca, certificate = (x509.load_pem_x509_certificate(secret[key]) for key in ("ca.crt", "tls.crt"))
     certificate.verify_directly_issued_by(ca)
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == [SERVER_NAME]
-    key = load_pem_private_key(made["tls.key"], password=None)
+    key = load_pem_private_key(secret["tls.key"], password=None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)
     assert key.public_key() == certificate.public_key()
 
 
-def test_certificate_of_a_client_serves_no_server() -> None:
-    made = data(certificate=True, client=True)
-    ca, certificate = (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "client.crt"))
+def test_certificate_of_a_client_is_not_valid_for_a_server() -> None:
+    secret = data(certificate=True, client=True)
+    ca, certificate = (x509.load_pem_x509_certificate(secret[key]) for key in ("ca.crt", "client.crt"))
     certificate.verify_directly_issued_by(ca)
     usage = certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value
-    assert certificate.subject != certificate.issuer  # or OpenSSL takes it for self-signed
+    assert certificate.subject != certificate.issuer  # otherwise, OpenSSL considers it self-signed
     assert list(usage) == [ExtendedKeyUsageOID.CLIENT_AUTH]
-    assert load_pem_private_key(made["client.key"], password=None).public_key() == certificate.public_key()
-    assert made["client.key"] != made["tls.key"]
+    assert load_pem_private_key(secret["client.key"], password=None).public_key() == certificate.public_key()
+    assert secret["client.key"] != secret["tls.key"]
 
 
-def test_certificates_are_valid_whatever_the_clock_of_a_node_says() -> None:
-    made = data(certificate=True, client=True)
-    for certificate in (x509.load_pem_x509_certificate(made[key]) for key in ("ca.crt", "tls.crt", "client.crt")):
+def test_certificates_are_valid_even_if_the_clock_of_a_node_is_wrong() -> None:
+    secret = data(certificate=True, client=True)
+    for certificate in (x509.load_pem_x509_certificate(secret[key]) for key in ("ca.crt", "tls.crt", "client.crt")):
         assert certificate.not_valid_before_utc.year == 1970
         assert certificate.not_valid_after_utc.year == 9999

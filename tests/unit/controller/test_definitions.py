@@ -22,7 +22,7 @@ def schema(**status: Any) -> dict[str, Any]:
     return {"properties": {"metadata": {}, "spec": {"properties": {}}, "status": {"properties": status}}}
 
 
-def of(**status: Any) -> dict[str, Any]:
+def thing(**status: Any) -> dict[str, Any]:
     return {"Thing": schema(**status)}
 
 
@@ -38,12 +38,12 @@ def served(edition: str, **kinds: Any) -> dict[str, Any]:
     }
 
 
-def own() -> dict[str, Any]:
+def own_schemas() -> dict[str, Any]:
     return {model.KIND.kind: object_schema(model) for model in resource_types()}
 
 
 def test_equal_definitions_have_no_missing_fields() -> None:
-    assert not tuple(missing_fields(own(), own()))
+    assert not tuple(missing_fields(own_schemas(), own_schemas()))
 
 
 def names(schema: dict[str, Any]) -> dict[str, Any]:
@@ -67,8 +67,8 @@ def test_missing_fields_enum_values_and_kinds_are_listed() -> None:
     sums: dict[str, Any] = {"additionalProperties": {"properties": {"sum": {}, "mean": {}}}}
     fewer_sums: dict[str, Any] = {"additionalProperties": {"properties": {"sum": {}}}}
     anything = {"x-kubernetes-preserve-unknown-fields": True}
-    wanted = of(trials=trials, phase=phase, sums=sums, any={"properties": {"a": {}}}) | {"Other": schema()}
-    found = tuple(missing_fields(wanted, of(trials=fewer, phase=other, sums=fewer_sums, any=anything, more={})))
+    wanted = thing(trials=trials, phase=phase, sums=sums, any={"properties": {"a": {}}}) | {"Other": schema()}
+    found = tuple(missing_fields(wanted, thing(trials=fewer, phase=other, sums=fewer_sums, any=anything, more={})))
     assert found == (
         "Thing status.trials[].heat",
         "Thing status.phase: Ended",
@@ -80,7 +80,7 @@ def test_missing_fields_enum_values_and_kinds_are_listed() -> None:
 async def test_definitions_are_read_once_per_edition() -> None:
     api, check, metrics = ApiServer(), DefinitionCheck(), OperatorMetrics()
     kube = InProcessKube(api)
-    older = own()
+    older = own_schemas()
     del older["BenchmarkResult"]["properties"]["status"]["properties"]["storedBytes"]
     api.objects |= served("1", **older)
     assert await check_definitions(kube, check, metrics)
@@ -92,7 +92,7 @@ async def test_definitions_are_read_once_per_edition() -> None:
     assert not await check_definitions(kube, check, metrics), "the same edition is not read again"
     api.objects |= served("2", **older)
     assert not await check_definitions(kube, check, metrics), "an edition of equal definitions changes nothing"
-    api.objects |= served("3", **own())
+    api.objects |= served("3", **own_schemas())
     assert await check_definitions(kube, check, metrics)
     assert not check.missing
     assert metrics.registry.get_sample_value("tierbench_definitions_differ", {"reason": "DefinitionsOlder"}) == 0

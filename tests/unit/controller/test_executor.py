@@ -43,15 +43,15 @@ async def test_own_lease_is_renewed_without_a_read(monkeypatch: pytest.MonkeyPat
     assert lease_view(api.objects[LEASES.path("leases", "c1")]).expires > api.now() + HOUR
 
 
-@pytest.mark.parametrize("thief", [None, "other"], ids=["deleted", "another holder"])
-async def test_lease_that_is_lost_unseen_is_not_renewed(thief: str | None) -> None:
+@pytest.mark.parametrize("new_holder", [None, "other"], ids=["deleted", "another holder"])
+async def test_lease_is_not_renewed_after_an_unobserved_loss(new_holder: str | None) -> None:
     api, objects = ApiServer(), ObjectCaches()
     kube = InProcessKube(api)
     await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + HOUR)
     await release_leases(kube, ObjectCaches(), "leases", "one", ["c1"])
-    if thief:
-        await acquire_leases(kube, ObjectCaches(), "leases", thief, ["c1"], api.now() + HOUR)
+    if new_holder:
+        await acquire_leases(kube, ObjectCaches(), "leases", new_holder, ["c1"], api.now() + HOUR)
     with pytest.raises(NodeTakenError):
         await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + 2 * HOUR)
     found = api.objects.get(LEASES.path("leases", "c1"))
-    assert (found and lease_view(found).holder) == thief
+    assert (found and lease_view(found).holder) == new_holder

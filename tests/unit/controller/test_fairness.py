@@ -1,4 +1,4 @@
-"""Benchmarks of several namespaces take turns on the same nodes, whatever their schedules ask for."""
+"""Benchmarks of several namespaces take turns on the same nodes, regardless of their schedules."""
 
 import asyncio
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ class Cluster:
         self.api.put(LEASES, {"metadata": {"name": node, "namespace": LEASES_OF}, "spec": held})
 
     def restart(self) -> None:
-        """Replaces the operator by a new one."""
+        """Replaces the operator with a new one."""
         before, self.context = self.context, context_of(self.api)
         self.context.cluster.nodes, self.context.cluster.classes = before.cluster.nodes, before.cluster.classes
         self.reconcilers = [BenchmarkReconciler(self.context, RESOURCE, owner) for owner in self.owners]
@@ -70,8 +70,8 @@ class Cluster:
                 with suppress(NodeTakenError):
                     await reconciler.reconcile()
 
-    async def pass_runs(self, number: int) -> None:
-        """Lets this many runs begin. Each takes 90 seconds, so a schedule is due again while the next one measures."""
+    async def start_runs(self, number: int) -> None:
+        """Lets this many runs start. Each takes 90 seconds, so a schedule is due again while the next one measures."""
         until = len(self.runs) + number
         while len(self.runs) < until:
             for _ in range(3):
@@ -92,7 +92,7 @@ class Cluster:
 
     @property
     def queue_length(self) -> float | None:
-        """The metric of the number of benchmarks that wait."""
+        """The metric of the number of queued benchmarks."""
         return self.context.metrics.registry.get_sample_value("tierbench_queue_length")
 
     def status(self, name: str, namespace: str) -> Raw:
@@ -111,18 +111,18 @@ class Cluster:
 
 
 @pytest.mark.parametrize("namespace", ["default", "other"])
-async def test_schedules_of_older_benchmarks_do_not_keep_a_younger_one_from_its_nodes(namespace: str) -> None:
+async def test_schedules_of_older_benchmarks_do_not_starve_a_younger_one(namespace: str) -> None:
     cluster = Cluster()
     for name in ("a1", "a2"):
         cluster.create(name, **EVERY_MINUTE)
-    await cluster.pass_runs(3)
+    await cluster.start_runs(3)
     cluster.create("b", namespace)
-    await cluster.pass_runs(10)
+    await cluster.start_runs(10)
     assert "b" in cluster.runs[3:6], cluster.runs
 
 
-async def test_benchmark_that_comes_later_takes_no_free_node_of_one_that_waits_for_another() -> None:
-    """Otherwise a stream of small benchmarks would keep a large one from its nodes without end."""
+async def test_later_benchmark_acquires_no_free_node_that_an_earlier_one_needs() -> None:
+    """Otherwise, a stream of small benchmarks would starve a large one."""
     cluster = Cluster()
     cluster.put_lease("j1", "elsewhere/other/uid-9")
     cluster.create("large", classes=("cloud", "jetson"))
@@ -137,8 +137,8 @@ async def test_benchmark_that_comes_later_takes_no_free_node_of_one_that_waits_f
     assert cluster.holder() == ("default", "large")
 
 
-async def test_operator_that_starts_gives_no_free_node_to_a_benchmark_that_another_one_is_ahead_of() -> None:
-    """The first that it reconciles is not the first in the queue."""
+async def test_restarted_operator_gives_no_free_node_to_a_later_benchmark() -> None:
+    """The first benchmark that it reconciles is not the first in the queue."""
     cluster = Cluster()
     cluster.put_lease("j1", "elsewhere/other/uid-9")
     cluster.create("large", classes=("cloud", "jetson"))
@@ -151,7 +151,7 @@ async def test_operator_that_starts_gives_no_free_node_to_a_benchmark_that_anoth
     assert cluster.holder() == ("elsewhere", "other")
 
 
-async def test_benchmark_that_measures_is_reconciled_at_once_while_many_others_wait() -> None:
+async def test_running_benchmark_is_reconciled_at_once_while_many_others_wait() -> None:
     cluster = Cluster()
     cluster.create("measures")
     await cluster.reconcile()
@@ -169,7 +169,7 @@ async def test_benchmark_that_measures_is_reconciled_at_once_while_many_others_w
     await waiting
 
 
-async def test_length_of_the_queue_follows_a_benchmark_that_is_deleted() -> None:
+async def test_deleted_benchmark_does_not_count_in_the_length_of_the_queue() -> None:
     cluster = Cluster()
     cluster.put_lease("c1", "elsewhere/other/uid-9")
     cluster.create("waits")
@@ -182,7 +182,7 @@ async def test_length_of_the_queue_follows_a_benchmark_that_is_deleted() -> None
 
 
 async def test_only_the_first_benchmark_is_reconciled_at_once_when_another_leaves_the_queue() -> None:
-    """Of a thousand that are deleted, each would otherwise first write who is ahead of it now."""
+    """Otherwise, each of a thousand deleted benchmarks would first write which one is ahead of it."""
     cluster = Cluster()
     cluster.put_lease("c1", "elsewhere/other/uid-9")
     for name in ("first", "second", "third"):

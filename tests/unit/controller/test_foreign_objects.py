@@ -24,7 +24,7 @@ from tierbench.workloads.workload import (
 
 @pytest.mark.parametrize("role", [None, "server", "client", "strimzi", "nonsense"])
 async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role: str | None) -> None:
-    """Without a role, each reconcile raised KeyError, and the benchmark could not be deleted."""
+    """A pod without a role must not make each reconcile raise KeyError and block the deletion."""
     case = {LABEL_CASE: "1", LABEL_PASS: "1", LABEL_ATTEMPT: "1", LABEL_PART: "0"}
     demo.api.put(PODS, foreign("forged", role, **case))
     demo.api.logs["forged"] = trial_line(1).encode()
@@ -38,8 +38,10 @@ async def test_forged_pod_changes_nothing_and_is_reported_once(demo: Demo, role:
 
 @pytest.mark.parametrize("kind", ["ReplicaSet", "StrimziPodSet", "Kafka"])
 @pytest.mark.parametrize("is_deleted", [False, True])
-async def test_pods_of_any_deployment_are_not_those_of_strimzi(demo: Demo, kind: str, *, is_deleted: bool) -> None:
-    """They had the labels, and an owner of such a kind: no run began, and no deletion ended."""
+async def test_forged_pod_of_strimzi_blocks_neither_a_run_nor_a_deletion(
+    demo: Demo, kind: str, *, is_deleted: bool
+) -> None:
+    """Labels and the kind of an owner do not prove that a pod belongs to Strimzi."""
     pod = foreign("forged", "strimzi", **{"strimzi.io/cluster": "forged"})
     pod["metadata"]["ownerReferences"] = [{"kind": kind, "name": "forged", "uid": "forged", "controller": True}]
     demo.api.put(PODS, pod)
@@ -51,7 +53,7 @@ async def test_pods_of_any_deployment_are_not_those_of_strimzi(demo: Demo, kind:
     assert "Pod forged" in demo.messages("ForeignObject")[0]
 
 
-def test_pods_of_strimzi_are_those_of_the_benchmarks_kafka_and_outlive_it() -> None:
+def test_only_pods_of_the_benchmarks_kafka_are_claimed_and_they_outlive_it() -> None:
     owner = OWNER
     reference = {"kind": owner.kind, "name": owner.name, "uid": owner.uid, "controller": True}
     of_run = {**owner.selector, LABEL_RUN: "1", LABEL_SLOT: "1"}
@@ -68,10 +70,10 @@ def test_pods_of_strimzi_are_those_of_the_benchmarks_kafka_and_outlive_it() -> N
     found = manager.claim({"Kafka": [kafka], "Pod": pods})
     assert ([one.name for one in found.pods], found.unowned) == (["k-n-0"], ("Pod other-n-0",))
     found = manager.claim({"Pod": pods})
-    assert [one.name for one in found.pods] == ["k-n-0"], "it is gone later than its Kafka"
+    assert [one.name for one in found.pods] == ["k-n-0"], "the pod outlives its Kafka"
 
 
-async def test_cleanup_deletes_nothing_because_of_a_forged_service(demo: Demo) -> None:
+async def test_forged_service_does_not_make_the_cleanup_delete_foreign_objects(demo: Demo) -> None:
     demo.api.put(SERVICES, {"metadata": {"name": "precious-agent", "labels": labels("server")}, "spec": {}})
     for resource in (PODS, SERVICES, SECRETS, CONFIG_MAPS):
         demo.api.put(resource, {"metadata": {"name": "precious"}, "spec": {}, "status": {}})

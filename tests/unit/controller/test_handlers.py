@@ -99,7 +99,7 @@ class Operator:
 
 
 @pytest.fixture(autouse=True)
-def _loops(monkeypatch: pytest.MonkeyPatch) -> None:
+def _fake_reconciler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handlers, "BenchmarkReconciler", Reconciler)
     monkeypatch.setattr(handlers, "_BACKOFF_SECONDS", (0.05,))
     monkeypatch.setattr(handlers, "_LAST_BACKOFF_SECONDS", 0.05)
@@ -246,8 +246,8 @@ async def test_operator_that_starts_during_a_deletion_completes_it(server: ApiSe
     assert Reconciler.log == ["cleans up demo", "has cleaned up demo"], "no daemon runs"
 
 
-async def test_relist_deletes_the_objects_that_it_lacks(server: ApiServer) -> None:
-    """kopf passes on the objects of a list, and nothing about deleted ones."""
+async def test_relist_removes_objects_that_are_missing_from_it(server: ApiServer) -> None:
+    """kopf passes on the objects of a list, but does not report deleted ones."""
     for name in ("demo", "other", "third"):
         put(server, name)
     for name in ("one", "two", "three"):
@@ -271,7 +271,7 @@ async def test_relist_deletes_the_objects_that_it_lacks(server: ApiServer) -> No
     )
 
 
-async def test_empty_relist_deletes_all_objects(server: ApiServer) -> None:
+async def test_empty_relist_removes_all_objects(server: ApiServer) -> None:
     put(server)
     pod(server, "one")
     async with operating(server) as operator:
@@ -311,7 +311,7 @@ async def test_daemon_of_a_recreated_benchmark_starts_after_the_first_one_has_en
 
 
 async def test_no_daemon_starts_before_all_types_are_listed(server: ApiServer) -> None:
-    """A daemon would take a pod that is not listed yet for a deleted one."""
+    """A daemon would consider a pod that is not listed yet as deleted."""
     put(server)
     server.refuse["GET", "/pods"] = ApiError(500, "InternalError", "later")
     async with operating(server):
@@ -323,11 +323,11 @@ async def test_no_daemon_starts_before_all_types_are_listed(server: ApiServer) -
 
 
 async def test_operator_that_does_not_lead_writes_nothing(server: ApiServer) -> None:
-    def shut() -> None:
+    def closed_fence() -> None:
         raise LeadershipLostError("it does not lead")
 
     put(server)
-    async with operating(server, fence=shut):
+    async with operating(server, fence=closed_fence):
         await server.until(lambda: Reconciler.log)
         await asyncio.sleep(0.2)
     assert server.writes == []
@@ -367,7 +367,7 @@ async def test_every_type_is_watched_once_and_listed_in_pages(server: ApiServer)
 async def test_objects_that_no_benchmark_owns_reach_neither_caches_nor_kopf(
     server: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anyone can create objects with labels of benchmarks. What is kept of each would take memory without bound."""
+    """Anyone can create objects with labels of benchmarks. To keep them would take unbounded memory."""
     seen: list[Raw] = []
     put(server)
     pod(server, "listed", "other")
@@ -389,7 +389,7 @@ async def test_objects_that_no_benchmark_owns_reach_neither_caches_nor_kopf(
     assert not [raw for raw in seen if "annotations" in raw["metadata"] or "env" in str(raw)]
 
 
-async def test_operator_of_some_namespaces_watches_only_these(server: ApiServer) -> None:
+async def test_operator_of_some_namespaces_watches_only_those(server: ApiServer) -> None:
     put(server)
     async with operating(server, watch_namespaces="default, lab") as operator:
         await server.until(lambda: finalizers(server) == [FINALIZER] and Reconciler.log)
@@ -400,8 +400,8 @@ async def test_operator_of_some_namespaces_watches_only_these(server: ApiServer)
     assert len(watched) == 15
 
 
-async def test_event_that_arrives_after_the_relist_without_its_object_is_dropped(server: ApiServer) -> None:
-    """kopf passes it on when the cleanup has ended. Without the check, the object would remain in the cache."""
+async def test_late_event_is_dropped_if_its_object_was_missing_from_a_relist(server: ApiServer) -> None:
+    """kopf passes the event on after the cleanup. Without the check, the object would remain in the cache."""
     put(server)
     Reconciler.may_clean_up.clear()
     async with operating(server) as operator:

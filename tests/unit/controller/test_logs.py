@@ -60,7 +60,7 @@ def test_json_entry_has_separate_fields() -> None:
 
 
 @pytest.fixture
-def _restored() -> Iterator[None]:
+def _restored_logging() -> Iterator[None]:
     root = logging.getLogger()
     before, level, kopf = root.handlers[:], root.level, logging.getLogger("kopf").level
     yield
@@ -70,7 +70,7 @@ def _restored() -> Iterator[None]:
     logging.captureWarnings(False)
 
 
-@pytest.mark.usefixtures("_restored")
+@pytest.mark.usefixtures("_restored_logging")
 def test_libraries_log_in_the_same_format(capsys: pytest.CaptureFixture[str]) -> None:
     log_to_stderr("INFO", LogFormat.JSON)
     names = ["tierbench.x", "kopf.objects", "aiohttp.server", "asyncio", "py.warnings"]

@@ -45,7 +45,7 @@ def view_of(api: ApiServer) -> ClusterView:
     return cluster
 
 
-def counted(api: ApiServer, name: str) -> int | None:
+def node_count(api: ApiServer, name: str) -> int | None:
     """Returns the number of nodes in the status of a class, or None."""
     raw = api.get(NODE_CLASSES, name)
     assert raw is not None
@@ -54,7 +54,7 @@ def counted(api: ApiServer, name: str) -> int | None:
 
 
 async def test_invalid_node_or_class_affects_no_other(api: ApiServer) -> None:
-    """The operator did not start with a node of 1e3 or 1Pi bytes, or with the status of another version."""
+    """A node of 1e3 or 1Pi bytes, or the status of another version, must not stop the operator."""
     api.put(NODES, node("odd", "plenty"))
     api.put(NODES, node("large", "1Pi"))
     api.put(NODES, node("small", "1e3"))
@@ -70,7 +70,7 @@ async def test_rejected_status_of_a_class_does_not_prevent_other_writes(api: Api
     api.refuse["PATCH", "/a/status"] = ApiError(422, "Invalid", "no")
     with pytest.raises(ApiError):
         await cluster.write_class_statuses(InProcessKube(api))
-    assert counted(api, "b") == 1
+    assert node_count(api, "b") == 1
 
 
 async def test_too_long_field_of_a_node_prevents_no_other_status(api: ApiServer) -> None:
@@ -81,8 +81,8 @@ async def test_too_long_field_of_a_node_prevents_no_other_status(api: ApiServer)
     cluster = view_of(api)
     await cluster.write_class_statuses(InProcessKube(api))
     assert len(cluster.nodes["odd-1"].architecture) == 32
-    assert counted(api, "a") is None
-    assert counted(api, "b") == 1
+    assert node_count(api, "a") is None
+    assert node_count(api, "b") == 1
 
 
 async def test_rejected_status_is_written_again_only_after_a_change(api: ApiServer) -> None:
@@ -104,20 +104,20 @@ async def test_status_that_another_leader_has_written_is_not_overwritten(api: Ap
     written = api.change(NODE_CLASSES, "a", status={"nodes": 7})
     with pytest.raises(ConflictError):
         await cluster.write_class_statuses(InProcessKube(api))
-    assert counted(api, "a") == 7
+    assert node_count(api, "a") == 7
     cluster.observe_class(written, deleted=False)
     await cluster.write_class_statuses(InProcessKube(api))
-    assert counted(api, "a") == 1
+    assert node_count(api, "a") == 1
 
 
-async def test_a_clock_that_is_off_is_written_once(api: ApiServer) -> None:
+async def test_clock_skew_is_written_once(api: ApiServer) -> None:
     cluster, kube = view_of(api), InProcessKube(api)
     await cluster.write_class_statuses(kube)
     written = len(api.writes)
     for minutes in (60, 58, 59):
-        beat = format_time(api.now() + timedelta(minutes=minutes))
+        heartbeat = format_time(api.now() + timedelta(minutes=minutes))
         raw = node("a")
-        raw["status"]["conditions"][0]["lastHeartbeatTime"] = beat
+        raw["status"]["conditions"][0]["lastHeartbeatTime"] = heartbeat
         cluster.observe_node(raw, api.now(), deleted=False)
         await cluster.write_class_statuses(kube)
     assert len(api.writes) == written + 1

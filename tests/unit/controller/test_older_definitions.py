@@ -29,7 +29,7 @@ async def test_no_run_starts_while_definitions_are_older(demo: Demo) -> None:
 async def test_trials_measured_while_definitions_are_older_count_once(
     demo: Demo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log may be gone when the definitions are updated, so the operator reads it before."""
+    """The log may be gone when the definitions are updated, so the operator reads it earlier."""
     await demo.until_measured()
     stored = copy.deepcopy(demo.results)
     demo.context.definitions.missing = MISSING

@@ -37,36 +37,36 @@ class Operator:
         metadata = {"name": name, "uid": uid, "labels": LABELS, "ownerReferences": owners}
         self.api.put(resource, {"metadata": metadata, "spec": {}, "status": {}})
 
-    async def look(self, times: int = 3) -> list[str]:
-        """Looks several times. Returns the nodes that are held."""
+    async def check(self, times: int = 3) -> list[str]:
+        """Checks for orphaned Leases several times. Returns the nodes that are held."""
         for _ in range(times):
             relist(self.api, self.context)
             self.before = await release_orphans(self.context, self.before)
         return [raw["metadata"]["name"] for raw in self.api.matching(LEASES.path(None))]
 
 
-async def test_nodes_of_a_benchmark_that_is_gone_are_released_at_the_second_look() -> None:
+async def test_nodes_of_a_deleted_benchmark_are_released_at_the_second_check() -> None:
     operator = Operator()
     operator.put(RESOURCE, "demo", "uid-2")
-    assert await operator.look(times=1) == ["c1"]
-    assert await operator.look(times=1) == []
+    assert await operator.check(times=1) == ["c1"]
+    assert await operator.check(times=1) == []
 
 
 @pytest.mark.parametrize("resource", [JOBS, PODS])
 async def test_nodes_are_held_while_there_are_jobs_or_pods_of_the_benchmark(resource: Any) -> None:
     operator = Operator()
     operator.put(resource, "client", "uid-job", controller="uid-1")
-    assert await operator.look() == ["c1"]
+    assert await operator.check() == ["c1"]
     operator.api.force_delete(resource, "client")
-    assert await operator.look() == []
+    assert await operator.check() == []
 
 
-async def test_pods_of_another_benchmark_of_the_same_name_hold_no_nodes_of_the_one_that_is_gone() -> None:
+async def test_pods_of_a_recreated_benchmark_hold_no_nodes_of_the_deleted_one() -> None:
     operator = Operator()
     operator.put(RESOURCE, "demo", "uid-2")
     operator.put(JOBS, "client", "uid-job", controller="uid-2")
     operator.put(PODS, "client-x", "uid-pod", controller="uid-job")
-    assert await operator.look() == []
+    assert await operator.check() == []
 
 
 @pytest.mark.parametrize(
@@ -77,23 +77,23 @@ async def test_pods_of_another_benchmark_of_the_same_name_hold_no_nodes_of_the_o
         ("tierbench-0", {}),
     ],
 )
-async def test_leases_of_benchmarks_that_exist_and_of_others_are_kept(holder: str, environment: Raw) -> None:
+async def test_leases_of_existing_benchmarks_and_of_other_holders_are_kept(holder: str, environment: Raw) -> None:
     operator = Operator(holder, **environment)
     operator.put(RESOURCE, "demo", "uid-2")
-    assert await operator.look() == ["c1"]
+    assert await operator.check() == ["c1"]
 
 
-async def test_nodes_that_another_benchmark_has_taken_meanwhile_are_kept() -> None:
+async def test_nodes_that_another_benchmark_has_acquired_are_not_released() -> None:
     operator = Operator()
-    await operator.look(times=1)
+    await operator.check(times=1)
     relist(operator.api, operator.context)
     operator.put_lease("c1", "elsewhere/other/uid-9")
-    assert await operator.look(times=1) == ["c1"]
+    assert await operator.check(times=1) == ["c1"]
 
 
-async def test_failed_release_is_repeated() -> None:
+async def test_failed_release_is_retried() -> None:
     operator = Operator()
     operator.api.refuse["DELETE", ""] = ApiError(500, "InternalError", "no")
-    assert await operator.look() == ["c1"]
+    assert await operator.check() == ["c1"]
     operator.api.refuse.clear()
-    assert await operator.look(times=1) == []
+    assert await operator.check(times=1) == []

@@ -1,4 +1,4 @@
-"""Members of external classes: who may join and measure, how much is taken, and that no one takes another's work."""
+"""Members of external classes need a token to join, measure one at a time, and do not get work of others."""
 
 import hashlib
 from base64 import b64decode, b64encode
@@ -65,7 +65,7 @@ class Operator:
         sent = {**FACTS, "offset": 0, **body, "piece": b64encode(body.get("piece", b"")).decode()}
         return await self.post(f"/v1/members/{class_name}/{name}/lines/{pod}", credential, sent, status)
 
-    async def stand(self, pod: str = POD, status: int = 200, **body: Any) -> Json:
+    async def poll_as_stand_in(self, pod: str = POD, status: int = 200, **body: Any) -> Json:
         return await self.post(f"/v1/work/{pod}", self.key.token(SCOPE), body, status)
 
     async def offer(self, pod: str = POD, class_name: str = "laptop", status: int = 200, **more: Any) -> Json:
@@ -73,7 +73,7 @@ class Operator:
         self.inbox.expect((namespace, name), SCOPE, lambda: None, wanted=False)
         signature = self.key.signature(SCOPE, class_name, PLAN)
         offer = {"className": class_name, "plan": PLAN, "signature": signature, "files": {}, "silentSeconds": 60}
-        return await self.stand(pod, status, offer={**offer, **more})
+        return await self.poll_as_stand_in(pod, status, offer={**offer, **more})
 
 
 def token_of(name: str) -> str:
@@ -110,33 +110,33 @@ async def test_lines_of_a_member_reach_the_stand_in(operator: Operator) -> None:
     credential = await operator.join("a")
     assert await operator.ask("a", credential) == {}
     operator.inbox.expect(("default", "pod"), SCOPE, lambda: None, wanted=False)
-    assert await operator.stand() == {"known": False}
+    assert await operator.poll_as_stand_in() == {"known": False}
     assert (await operator.offer(files={"/x": "secret"}))["known"]
     assert await operator.ask("a", credential) == {"pod": POD, "plan": PLAN, "files": {"/x": "secret"}}
     assert await operator.send("a", credential, piece=b"12345") == {"state": "Taken", "received": 5}
     assert await operator.send("a", credential, piece=b"12345") == {"state": "Taken", "received": 5}
-    found = await operator.stand()
+    found = await operator.poll_as_stand_in()
     assert (found["member"], b64decode(found["piece"]), found["end"]) == ("a", b"12345", None)
     end = {"engine": ENGINE, "failure": {"reason": "TimedOut", "message": "late", "case": 2}}
     assert (await operator.send("a", credential, offset=5, piece=b"67", end=end))["received"] == 7
-    found = await operator.stand(received=5)
+    found = await operator.poll_as_stand_in(received=5)
     assert (b64decode(found["piece"]), found["end"]) == (b"67", end)
-    await operator.stand(received=7, over=True)
+    await operator.poll_as_stand_in(received=7, over=True)
     assert (await operator.send("a", credential, offset=7))["state"] == "Done"
     assert await operator.ask("a", credential) == {}
     operator.inbox.forget(("default", "pod"))
 
 
 async def test_answers_have_the_time_of_the_api_server(operator: Operator) -> None:
-    """Members whose clocks are off take it from there, and the clock of the operator's node may be off, too."""
+    """Members with wrong clocks use this time, and the clock of the operator's node may be wrong, too."""
     body = {**FACTS, "key": hashlib.sha256(b"1").hexdigest()}
     headers = {"Authorization": f"Bearer {token_of('a')}"}
     async with operator.client.post("/v1/join/laptop", json=body, headers=headers) as answer:
         assert answer.headers["Date"] == "Thu, 01 Jan 2026 00:00:00 GMT"
 
 
-async def test_another_operator_continues_where_the_stand_in_is(operator: Operator) -> None:
-    """It has no memory: the stand-in says what it has, and the member sends what is missing."""
+async def test_new_operator_continues_from_the_position_of_the_stand_in(operator: Operator) -> None:
+    """The new operator has no state. The stand-in reports how much it has, and the member sends the rest."""
     credential = await operator.join("a")
     await operator.offer()
     await operator.ask("a", credential)
@@ -150,18 +150,18 @@ async def test_another_operator_continues_where_the_stand_in_is(operator: Operat
         again.expect(("default", "pod"), SCOPE, lambda: None, wanted=False)
         signature = operator.key.signature(SCOPE, "laptop", PLAN)
         offer = {"className": "laptop", "plan": PLAN, "signature": signature, "files": {}, "silentSeconds": 60}
-        await operator.stand(received=3, member="a", offer=offer)
+        await operator.poll_as_stand_in(received=3, member="a", offer=offer)
         assert (await operator.send("a", credential, offset=5, piece=b"67"))["received"] == 3
         assert (await operator.send("a", credential, offset=3, piece=b"4567"))["received"] == 7
-        assert b64decode((await operator.stand(received=3))["piece"]) == b"4567"
+        assert b64decode((await operator.poll_as_stand_in(received=3))["piece"]) == b"4567"
 
 
-async def test_a_stand_in_may_not_know_its_member_yet(operator: Operator) -> None:
-    """The operator that gave the work out has ended before the stand-in asked again."""
+async def test_stand_in_without_a_member_gets_the_first_one_that_sends_lines(operator: Operator) -> None:
+    """The operator that assigned the work may have ended before the stand-in asked again."""
     first, second = await operator.join("a"), await operator.join("b")
     await operator.offer()
     assert (await operator.send("a", first, piece=b"12345"))["received"] == 5
-    assert (await operator.stand())["member"] == "a"
+    assert (await operator.poll_as_stand_in())["member"] == "a"
     await operator.send("b", second, status=403)
     await operator.offer(OTHER)
     await operator.send("b", second, OTHER, 403)
@@ -185,17 +185,17 @@ async def test_work_is_given_again_if_the_answer_was_lost(operator: Operator) ->
     await operator.offer()
     assert await operator.ask("a", credential) == await operator.ask("a", credential) != {}
     await operator.send("a", credential, piece=b"1")
-    assert await operator.ask("a", credential) == {}  # it has lost its lines
-    assert (await operator.stand(received=1))["end"]["failure"]["reason"] == "Interrupted"
+    assert await operator.ask("a", credential) == {}  # the member has lost its lines
+    assert (await operator.poll_as_stand_in(received=1))["end"]["failure"]["reason"] == "Interrupted"
 
 
-async def test_a_silent_member_gives_the_class_back(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_silent_member_does_not_block_its_class(operator: Operator, monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = await operator.join("a"), await operator.join("b")
     await operator.offer()
     await operator.ask("a", first)
     now = monotonic()
     monkeypatch.setattr("tierbench.controller.outside.monotonic", lambda: now + 61)
-    assert (await operator.stand())["silentSeconds"] >= 60
+    assert (await operator.poll_as_stand_in())["silentSeconds"] >= 60
     operator.inbox.forget(("default", "pod"))
     await operator.offer(OTHER)
     assert (await operator.ask("b", second))["pod"] == OTHER
@@ -203,8 +203,8 @@ async def test_a_silent_member_gives_the_class_back(operator: Operator, monkeypa
     assert await operator.ask("a", first) == {}
 
 
-async def test_the_work_of_pods_that_are_gone_is_gone(operator: Operator) -> None:
-    """An operator that has just begun does not know yet which pods there are."""
+async def test_work_of_a_missing_pod_is_unknown_after_a_restart_and_gone_later(operator: Operator) -> None:
+    """An operator that has just started does not know yet which pods exist."""
     credential = await operator.join("a")
     assert (await operator.send("a", credential))["state"] == "Unknown"
     with pytest.MonkeyPatch.context() as patch:
@@ -219,8 +219,8 @@ async def test_a_token_is_valid_once(operator: Operator) -> None:
     await operator.join("a", key="2", status=401)
 
 
-async def test_no_one_has_a_credential_before_the_member_is_stored(operator: Operator) -> None:
-    """A restarted operator would give the token to another machine."""
+async def test_member_gets_its_credential_only_after_it_is_stored(operator: Operator) -> None:
+    """Otherwise, a restarted operator would let another machine use the token."""
     body = {**FACTS, "key": "1" * 64}
     for _ in range(3):
         await operator.post("/v1/join/laptop", token_of("a"), body, 202)
@@ -234,7 +234,7 @@ async def test_no_one_has_a_credential_before_the_member_is_stored(operator: Ope
 @pytest.mark.parametrize(
     ("class_name", "name"), [("laptop", "late"), ("phone", "a"), ("laptop", "p"), ("other", "a"), ("laptop", "")]
 )
-async def test_a_token_of_another_class_or_of_yesterday_is_refused(
+async def test_expired_token_or_token_of_another_class_is_refused(
     operator: Operator, class_name: str, name: str
 ) -> None:
     await operator.join(name, class_name=class_name, status=401)
@@ -252,7 +252,7 @@ async def test_a_member_that_is_removed_is_refused_at_once(operator: Operator) -
     await operator.ask("b", second, status=401)
 
 
-async def test_a_credential_is_of_one_member_of_one_class(operator: Operator) -> None:
+async def test_credential_is_valid_for_one_member_of_one_class(operator: Operator) -> None:
     mine, other = await operator.join("a"), await operator.join("p", class_name="phone")
     await operator.offer()
     await operator.ask("b", mine, status=401)
@@ -266,15 +266,15 @@ async def test_a_credential_is_of_one_member_of_one_class(operator: Operator) ->
         await operator.post(path, mine, {}, 401)
 
 
-async def test_a_member_gets_no_plan_but_the_operators(operator: Operator) -> None:
-    """A tenant can read the token of a run, and so pass for a stand-in."""
+async def test_offer_of_a_plan_that_the_operator_did_not_sign_is_refused(operator: Operator) -> None:
+    """A tenant can read the token of a run, and so act as a stand-in."""
     await operator.offer(plan='{"contract":2}', status=403)
     await operator.offer(className="phone", status=403)
     operator.key = CollectorKey(new_key())
     await operator.offer(status=401)
 
 
-async def test_what_a_member_sends_has_bounds(operator: Operator) -> None:
+async def test_requests_of_members_and_stand_ins_are_bounded(operator: Operator) -> None:
     credential = await operator.join("a")
     await operator.offer()
     await operator.ask("a", credential)
@@ -294,10 +294,10 @@ async def test_what_a_member_sends_has_bounds(operator: Operator) -> None:
     for _ in range(5):
         received = (await operator.send("a", credential, offset=received, piece=piece))["received"]
     assert received <= 64 << 10
-    await operator.stand(offer={"plan": "x" * (300 << 10)}, status=413)
+    await operator.poll_as_stand_in(offer={"plan": "x" * (300 << 10)}, status=413)
 
 
-async def test_an_operator_that_knows_no_class_yet_refuses_no_one_for_good() -> None:
+async def test_operator_answers_503_until_it_has_listed_the_classes() -> None:
     inbox, cluster, key = Inbox(), ClusterView(), CollectorKey(new_key())
     app = collector(inbox, routes(inbox, cluster, lambda: NOW, lambda: False, "https://x:1", key))
     async with TestClient(TestServer(app)) as client:

@@ -1,4 +1,4 @@
-"""When the printed trials of a client make the operator reconcile."""
+"""The printed trials of a client make the operator reconcile."""
 
 import asyncio
 from collections import defaultdict
@@ -57,7 +57,7 @@ async def logs() -> AsyncGenerator[Logs]:
     follower.close()
 
 
-async def test_parts_that_print_a_trial_cause_one_reconcile(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_parts_of_a_client_cause_one_reconcile_per_trial(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pod_logs, "_PARTS_SECONDS", 3600)
     for trial in (1, 2, 3):
         logs.reconciled.clear()
@@ -67,7 +67,7 @@ async def test_parts_that_print_a_trial_cause_one_reconcile(logs: Logs, monkeypa
     assert logs.reconciles == 3
 
 
-async def test_a_part_that_prints_nothing_delays_a_reconcile_a_moment(
+async def test_part_that_prints_nothing_delays_a_reconcile_only_briefly(
     logs: Logs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pod_logs, "_PARTS_SECONDS", 0.01)

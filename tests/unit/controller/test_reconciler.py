@@ -63,8 +63,8 @@ async def test_other_tasks_run_between_the_steps_of_a_decision(demo: Demo, monke
     assert "step other step other step" in " ".join(ran)
 
 
-async def test_pod_that_is_seen_before_the_answer_to_the_creation_of_its_job_is_kept(demo: Demo) -> None:
-    """It was dropped as a stranger's. Its log was followed only from its end on: on a busy machine, 1 pod of 300."""
+async def test_pod_that_is_observed_before_its_job_is_known_is_kept(demo: Demo) -> None:
+    """Otherwise, the operator would drop it as foreign, and follow its log only when the pod has ended."""
     kept: list[str] = []
 
     pods: list[Raw] = []
@@ -85,7 +85,7 @@ async def test_pod_that_is_seen_before_the_answer_to_the_creation_of_its_job_is_
 
 
 async def test_age_of_a_pod_is_measured_by_the_clock_of_the_api_server(demo: Demo) -> None:
-    """With a clock that was a minute ahead, an error that passes by itself was final."""
+    """With a clock that is a minute ahead, a transient error would be final."""
     demo.api.ahead = timedelta(hours=-1)
     await demo.until_server()
     waiting = {"name": "nginx", "state": {"waiting": {"reason": "ErrImagePull"}}}
@@ -114,7 +114,7 @@ async def test_unreachable_log_fails_the_case_and_names_the_node(demo: Demo, mon
 
 
 async def test_trial_that_is_printed_just_before_a_change_is_read_and_recorded(demo: Demo) -> None:
-    """It would not have been read before the next attempt to follow the log, a second later."""
+    """Otherwise, the operator would read it only at the next attempt to follow the log, a second later."""
     await demo.until_client()
     demo.put_client("Running", {"running": {}}, "")
     for _ in range(5):
@@ -132,8 +132,10 @@ GONE = ApiError(404, "NotFound", "the server could not find the requested resour
 @pytest.mark.parametrize(
     "fault", [UNREACHABLE, GONE, b"", b"unable to retrieve container logs\n", trial_line(1)[:99].encode()]
 )
-async def test_unreachable_log_is_waited_for_and_nothing_is_measured_again(demo: Demo, fault: ApiError | bytes) -> None:
-    """A kubelet may not be reached, may not know the container any more, and may send nothing or an error as a log."""
+async def test_reconciler_waits_for_an_unreachable_log_and_repeats_no_trial(
+    demo: Demo, fault: ApiError | bytes
+) -> None:
+    """A kubelet may be unreachable, may no longer know the container, or may send nothing or an error as a log."""
     await demo.until_measured()
     log, demo.api.logs[f"{CLIENT}-x"] = demo.api.logs[f"{CLIENT}-x"], fault
     for _ in range(5):
@@ -158,7 +160,7 @@ async def test_trials_of_a_seal_count_while_the_log_is_unreachable(demo: Demo) -
     assert "cloudStream" in demo.messages("LogsUnreachable")[0]
 
 
-async def test_traces_that_a_seal_leaves_out_are_waited_for(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_reconciler_waits_for_traces_that_a_seal_leaves_out(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
     left_out = json.dumps({**json.loads(trial_line(1)), "tracesLeftOut": True}) + "\n"
     log = json.dumps({**json.loads(trial_line(1)), "traces": [trace()]}) + "\n"
     await demo.until_measured(log, held=left_out)
@@ -167,13 +169,13 @@ async def test_traces_that_a_seal_leaves_out_are_waited_for(demo: Demo, monkeypa
         demo.relist()
         await demo.reconciler.reconcile()
     assert demo.result_status.get("phase", "Running") == "Running"
-    assert demo.record_status["trials"], "what has arrived is stored"
+    assert demo.record_status["trials"], "the trial of the seal is stored"
     demo.api.logs[f"{CLIENT}-x"] = log.encode()
     await demo.until(lambda: demo.result_status.get("phase") == "Complete")
     assert len(demo.record_status["traces"]) == 1
 
 
-async def test_a_log_whose_tunnel_is_cut_is_read_again(demo: Demo) -> None:
+async def test_truncated_log_is_read_again(demo: Demo) -> None:
     whole = trial_line(1)
     await demo.until_measured("".join([trial_line(1, warmup=True), whole]))
     name = f"{CLIENT}-x"
@@ -184,21 +186,21 @@ async def test_a_log_whose_tunnel_is_cut_is_read_again(demo: Demo) -> None:
     assert demo.clients == [CLIENT]
 
 
-async def test_reconcile_follows_at_once_after_a_written_status(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No watch event follows from an own write: after the end of a run, nothing happened for half a minute."""
+async def test_written_status_is_followed_by_a_reconcile_at_once(demo: Demo, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An own write causes no watch event. Otherwise, nothing would happen for half a minute after a run."""
     waits: list[float] = []
 
-    async def note(_: object, seconds: float) -> None:
+    async def record_wait(_: object, seconds: float) -> None:
         waits.append(seconds)
         raise WaitError
 
-    monkeypatch.setattr(reconciler, "wait_for_event", note)
+    monkeypatch.setattr(reconciler, "wait_for_event", record_wait)
     await demo.until_server()
     assert set(waits) == {0}, "there is neither a pause nor a conflict with its own write"
 
 
 async def test_interrupted_deletion_of_a_server_is_completed(demo: Demo) -> None:
-    """Its Services were deleted first, by which the rest is found: objects of types that are not listed remained."""
+    """Services are deleted last, because they show that other objects may remain whose types are not listed."""
     await demo.until_measured()
     plurals = ("configmaps", "secrets", "networkpolicies")
     assert any(demo.api.names(plural) for plural in plurals)
@@ -212,8 +214,8 @@ async def test_interrupted_deletion_of_a_server_is_completed(demo: Demo) -> None
     assert [name for plural in (*plurals, "services") for name in demo.api.names(plural)] == []
 
 
-async def test_cleanup_asks_for_no_objects_that_the_kind_never_has(demo: Demo) -> None:
-    """The deletion of 1,000 file transfers asked 1,000 times which version of Strimzi is there."""
+async def test_cleanup_requests_no_types_that_the_kind_never_has(demo: Demo) -> None:
+    """The deletion of 1,000 file transfers must not request the version of Strimzi 1,000 times."""
     await demo.until_server()
     demo.api.requests.clear()
     await demo.clean_up()
@@ -251,7 +253,7 @@ async def test_stopped_reconciler_ends_after_its_current_reconcile(demo: Demo, m
     assert demo.status["phase"], "the reconcile was completed"
 
 
-async def test_restarted_operator_says_that_the_log_can_be_read_again(demo: Demo) -> None:
+async def test_restarted_operator_reports_that_the_log_is_reachable_again(demo: Demo) -> None:
     await demo.until_measured()
     log, demo.api.logs[f"{CLIENT}-x"] = demo.api.logs[f"{CLIENT}-x"], UNREACHABLE
     await demo.until(lambda: demo.condition("LogsReachable") == ("False", "LogsUnreachable"))
@@ -261,7 +263,7 @@ async def test_restarted_operator_says_that_the_log_can_be_read_again(demo: Demo
     assert demo.condition("LogsReachable") == ("True", "LogsRead")
 
 
-async def test_restarted_operator_needs_no_log_of_trials_that_are_stored(demo: Demo) -> None:
+async def test_restarted_operator_needs_no_log_for_stored_trials(demo: Demo) -> None:
     await demo.until_measured()
     demo.api.refuse["PATCH", f"/benchmarkresults/{RESULT}/status"] = ApiError(503, "ServiceUnavailable", "later")
     await demo.until(lambda: demo.record_status.get("trials"))
@@ -280,7 +282,7 @@ async def test_record_is_created_right_after_its_client(demo: Demo) -> None:
 
 
 @pytest.mark.usefixtures("demo")
-async def test_a_trial_is_stored_before_it_is_counted_and_then_nothing_is_decided_again(
+async def test_trial_is_stored_before_it_is_counted_and_then_no_reconcile_follows_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reconciler, "_COUNT_SECONDS", 0)

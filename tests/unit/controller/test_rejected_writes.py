@@ -16,7 +16,7 @@ RESULT_STATUS = ("PATCH", f"{RESULT}/status")
 
 
 async def test_missing_namespace_of_the_leases_does_not_end_the_reconciler(demo: Demo) -> None:
-    """The reconciler took it for the deletion of its benchmark, which remained Running."""
+    """The reconciler must not consider its benchmark deleted."""
     demo.api.refuse["POST", "/leases"] = NotFoundError(404, "NotFound", 'namespaces "leases" not found')
     assert all([await demo.reconcile() for _ in range(5)])
     assert not demo.api.names("pods")
@@ -25,7 +25,7 @@ async def test_missing_namespace_of_the_leases_does_not_end_the_reconciler(demo:
 
 
 async def test_result_that_another_leader_has_written_is_not_overwritten(demo: Demo) -> None:
-    """A leader that was replaced after its observation would overwrite the trials that the next one has counted."""
+    """A leader that is replaced after its observation must not overwrite trials that the next one has counted."""
     await demo.until_measured()
     demo.relist()
     before = await demo.reconciler._observe(demo.reconciler._raw())
@@ -61,7 +61,7 @@ async def test_case_fails_when_its_result_is_rejected(demo: Demo) -> None:
 
 
 async def test_run_ends_when_a_result_cannot_even_be_stored_as_failed(demo: Demo) -> None:
-    """With definitions that require a field which this version does not write, the write was repeated without end."""
+    """Definitions may require a field that this version does not write. The write is not retried without end."""
     await demo.until_measured()
     demo.api.refuse[RESULT_STATUS] = ApiError(422, "Invalid", "status.further: Required value")
     await demo.until(lambda: not demo.api.names("jobs"))
@@ -72,7 +72,7 @@ async def test_run_ends_when_a_result_cannot_even_be_stored_as_failed(demo: Demo
     assert not demo.api.names("leases")
 
 
-async def test_result_with_an_unknown_field_is_stored_once_the_definitions_have_it(demo: Demo) -> None:
+async def test_result_with_an_unknown_field_is_stored_when_the_definitions_have_it(demo: Demo) -> None:
     await demo.until_measured()
     demo.api.refuse[RESULT_STATUS] = UnknownFieldError(500, "", "status.a: field not declared in schema")
     for _ in range(TRIES + 3):

@@ -50,12 +50,12 @@ def test_limits_are_read_and_unknown_or_invalid_ones_are_rejected() -> None:
     assert Settings.from_environment(ENVIRONMENT).quotas == Quotas()
     given = Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": '{"cases": 5, "freeDisk": "1Gi"}'}).quotas
     assert (given.cases, given.free_bytes, given.history) == (5, 2**30, 50)
-    for text, says in (
+    for text, message in (
         ('{"case": 5}', "case: Extra"),
         ('{"cases": 0}', "cases: "),
         ("null", "TIERBENCH_LIMITS, of the chart's values: limits: "),
     ):
-        with pytest.raises(SettingsError, match=says):
+        with pytest.raises(SettingsError, match=message):
             Settings.from_environment({**ENVIRONMENT, "TIERBENCH_LIMITS": text})
 
 

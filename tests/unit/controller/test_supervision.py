@@ -23,7 +23,7 @@ async def hang() -> None:
 
 
 async def end() -> None:
-    """Ends as no task of the operator should."""
+    """Returns, which no task of the operator should do."""
 
 
 async def fail() -> None:

@@ -1,4 +1,4 @@
-"""Handlers update caches and queues, and a list deletes the objects that it lacks."""
+"""Handlers update caches and queues, and a list removes the objects that are missing from it."""
 
 import asyncio
 from collections.abc import Mapping
@@ -49,8 +49,8 @@ async def test_list_deletes_missing_objects_and_an_invalid_object_affects_no_oth
     assert deletions == [{"namespace": "a", "name": "gone", "resourceVersion": version}]
 
 
-async def test_metrics_forget_a_benchmark_that_an_own_write_found_deleted() -> None:
-    """It was in no cache then. If the watch had missed the deletion, /metrics contained the benchmark without end."""
+async def test_metrics_drop_a_benchmark_that_an_own_write_found_deleted() -> None:
+    """It is in no cache then. If the watch missed the deletion, /metrics would always contain the benchmark."""
     context = context_of(ApiServer())
     informer = next(each for each in handled(context, Advisor(context)) if each.resource == RESOURCE)
     informer.handler(item("gone"), deleted=False)
@@ -83,7 +83,7 @@ def run_of(number: int, *, ended: bool) -> Raw:
 
 
 async def test_advices_are_due_when_a_run_ends_and_not_after_each_case() -> None:
-    """Thousands of advices were answered again for each case of a run."""
+    """Otherwise, thousands of advices would be answered again after each case."""
     context, added = context_of(ApiServer()), list[str | None]()
     advisor = Advisor(context)
     advisor.add_all = added.append  # type: ignore[assignment,method-assign]

@@ -82,7 +82,7 @@ def benchmark(**spec: Any) -> FileTransferBenchmark:
 
 
 def broker_benchmark(**spec: Any) -> BrokerBenchmark:
-    """A Mosquitto on two classes, two payload sizes, clients in two pods."""
+    """A benchmark of Mosquitto on two classes, with two payload sizes and clients in two pods."""
     body = {
         "brokers": [{"name": "mosquitto", "mosquitto": {}}],
         "servers": {"nodeClassNames": ["cloud", "jetson"]},
@@ -97,7 +97,7 @@ def broker_benchmark(**spec: Any) -> BrokerBenchmark:
 
 
 def network_benchmark(**spec: Any) -> NetworkBenchmark:
-    """iperf3 on two classes, both ways."""
+    """A benchmark of iperf3 on two classes, in both directions."""
     body = {
         "servers": {"nodeClassNames": ["cloud", "jetson"]},
         "clients": {"nodeClassNames": ["user"]},

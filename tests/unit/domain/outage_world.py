@@ -1,4 +1,4 @@
-"""The simulated cluster with nodes that lose their connection, and whose clocks are off."""
+"""The simulated cluster with nodes that lose their connection and have skewed clocks."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,12 +14,12 @@ from tierbench.results.client_output import parse_output
 from tierbench.workloads.workload import ROLE_CLIENT
 
 NOTICED = timedelta(seconds=45)
-"""When Kubernetes notices that a node is away."""
+"""How long Kubernetes takes to notice that a node is away."""
 TIMEOUT = timedelta(seconds=20)
 """How long a client waits for a server before the trial or the client fails."""
 STALL, FAIL, EXIT, LOCAL, HANG = "stall", "fail", "exit", "local", "hang"
-"""What a trial does without its connection: it waits, it fails, its client fails, or it needs none. Clients that hang
-print nothing."""
+"""What a trial does without its connection: it waits, it fails, its client fails, it needs none, or its client prints
+nothing."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ class OutageWorld(World):
                 self._reported.pop(pod.uid, None)
 
     def is_away(self, name: str) -> bool:
-        """Whether a node is cut off."""
+        """Returns whether a node is cut off."""
         return name in self._cut
 
     def observe(self) -> Observed:
@@ -75,14 +75,14 @@ class OutageWorld(World):
         return PodLog(output, ended, None if ended else FailedRequest(self._cut[pod.node], "no route to host"), ended)
 
     def step(self) -> None:
-        """Kubelets that are cut off start and remove no pod."""
+        """Takes a step in which kubelets that are cut off start and remove no pod."""
         for name, since in self._cut.items():
             if self.nodes[name].ready and self.now - since >= NOTICED:
                 self.nodes[name] = replace(self.nodes[name], ready=False, unready_since=self.now)
-        aside = {pod.name: pod for pod in self.pods.values() if pod.node in self._cut and not self._runs(pod)}
-        self.pods = {name: pod for name, pod in self.pods.items() if name not in aside}
+        paused = {pod.name: pod for pod in self.pods.values() if pod.node in self._cut and not self._runs(pod)}
+        self.pods = {name: pod for name, pod in self.pods.items() if name not in paused}
         super().step()
-        self.pods |= aside
+        self.pods |= paused
 
     def _runs(self, pod: PodView) -> bool:
         return pod.started and not pod.deleting
@@ -109,7 +109,7 @@ class OutageWorld(World):
             self._begun[pod.uid] = self.now
 
     def _cut_since(self, pod: PodView, case: int) -> datetime | None:
-        """Returns since when the connection between a client and its server is cut."""
+        """Returns when the connection between a client and its server was cut, or None."""
         if not self._cut or self.mode == LOCAL:
             return None
         return next((since for name, since in self._cut.items() if name in {pod.node, *self._servers(case)}), None)
@@ -135,7 +135,7 @@ class OutageWorld(World):
             self.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", message))
 
     def span_of(self, pod: PodView, case: int) -> tuple[datetime, int]:
-        """A trial has waited as long as the connection was cut."""
+        """Includes the time for which a trial waited for its connection."""
         start, nanoseconds = super().span_of(pod, case)
         begun = self._begun.get(pod.uid, start)
         if begun < start:

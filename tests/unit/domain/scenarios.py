@@ -1,4 +1,4 @@
-"""Worlds whose clients behave in special ways, and functions that run a world and describe what it has measured."""
+"""Worlds with special clients, and functions that run a world and describe what it has measured."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +43,7 @@ def condition(world: World, kind: str) -> tuple[str, str]:
 
 
 def run_with(world: World, disturb: Callable[[PodView], object]) -> None:
-    """Runs to the end, and calls `disturb` with every pod after each step."""
+    """Runs to the end. Calls `disturb` with every pod after each step."""
     for _ in range(900):
         if not world.due:
             return
@@ -79,7 +79,7 @@ class DriftingWorld(World):
     """A world that gets slower by 10% from the first trial to the last."""
 
     def nanoseconds_of(self, case: int) -> int:
-        """Grows with the number of trials so far."""
+        """Returns a duration that grows with the number of trials so far."""
         run = RunStatus(number=1, start_time=format_time(START))
         trials = len(Run(self.observe(), run, self.now).cases) * self.benchmark.spec.repetitions
         return round(10**9 * (1 + 0.1 * len(self.printed) / trials))
@@ -101,25 +101,27 @@ class CliffWorld(World):
     """A world in which cloud is faster up to 20 MiB, and jetson above."""
 
     def nanoseconds_of(self, case: int) -> int:
-        """Depends on class and size, and slightly on the trial."""
-        of = planned(self, case)
-        if of is None:
+        """Returns a duration that depends on class and size, and slightly on the trial."""
+        planned_case = planned(self, case)
+        if planned_case is None:
             return self.nanoseconds
-        slow = (of.server.node_class == "cloud") == (parse_size(of.levels["fileSize"]) > CLIFF)
+        slow = (planned_case.server.node_class == "cloud") == (parse_size(planned_case.levels["fileSize"]) > CLIFF)
         return (2 if slow else 1) * 10**9 + 10**6 * (len(self.printed) % 7)
 
 
 @dataclass
 class PayloadCliffWorld(World):
-    """The same for messages of 20 KiB, except for a broker named steady, with which cloud is always faster."""
+    """The same for messages of 20 KiB. With a broker named steady, cloud is always faster."""
 
     def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
-        """Round trips of about 1 or 2 µs."""
-        of = planned(self, case)
-        if of is None:
+        """Returns round trips of about 1 or 2 µs."""
+        planned_case = planned(self, case)
+        if planned_case is None:
             return super().measured_by(command, case)
-        beyond = of.levels["broker"] != "steady" and parse_size(of.levels["payloadSize"]) > PAYLOAD_CLIFF
-        slow = (of.server.node_class == "cloud") == beyond
+        beyond = (
+            planned_case.levels["broker"] != "steady" and parse_size(planned_case.levels["payloadSize"]) > PAYLOAD_CLIFF
+        )
+        slow = (planned_case.server.node_class == "cloud") == beyond
         mean = (2000 if slow else 1000) + len(self.printed) % 7
         spread = {"schema": 6, "count": 100, "sumNanoseconds": 100 * mean, "indexes": [702 if slow else 638]}
         return {
@@ -134,7 +136,7 @@ class StrimziCliffWorld(PayloadCliffWorld, StrimziWorld):
 
 
 def planned(world: World, case: int) -> Case | None:
-    """Returns the case of a number in the current run; None for a case of the preflight."""
+    """Returns the case with a number in the current run, or None for a case of the preflight."""
     status = world.benchmark.status.run
     assert status is not None
     cases = Run(world.observe(), status, world.now).cases

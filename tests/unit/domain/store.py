@@ -41,7 +41,7 @@ from tierbench.workloads.workload import (
 
 
 def pinned_to(manifest: dict[str, Any]) -> str:
-    """Returns the node of a pod or of the pods of a Job. A pod that is not pinned uses that of users."""
+    """Returns the node of a pod or of the pods of a Job. A pod that is not pinned runs on the node of users."""
     pod = manifest["spec"]["template"]["spec"] if manifest["kind"] == "Job" else manifest["spec"]
     affinity = pod.get("affinity", {}).get("nodeAffinity", {})
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
@@ -140,7 +140,7 @@ class Store:
             terminated=None,
         )
 
-    def _carry_out(self, action: Action) -> None:  # noqa: PLR0912, PLR0915 (one branch an action)
+    def _carry_out(self, action: Action) -> None:  # noqa: PLR0912, PLR0915 (one branch per action)
         match action:
             case AcquireLeases(nodes, until):
                 for name in nodes:
@@ -202,7 +202,7 @@ class Store:
                 self.deleted = True
 
     def _join(self, name: str) -> None:
-        """Joins a result with its record, for the assertions of tests. The result has not changed by that."""
+        """Joins a result with its record, for the assertions of tests. This does not change the result."""
         vars(self.results[name])["record"] = self.records.get(name)
 
     def _create(self, manifest: dict[str, Any]) -> None:

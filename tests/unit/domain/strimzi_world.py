@@ -27,13 +27,13 @@ Key = tuple[str, str]
 
 
 def strimzi_benchmark(**spec: Any) -> BrokerBenchmark:
-    """One Kafka by Strimzi on two classes, unless the spec says otherwise."""
+    """A benchmark of one Kafka by Strimzi on two classes, unless the spec says otherwise."""
     brokers = [{"name": "kafka", "kafka": {"provider": "Strimzi"}}]
     return broker_benchmark(**{"brokers": brokers, "payload": {"sizes": ["1Ki"]}, **spec})
 
 
 def _names(kafka: ProviderObject) -> StrimziNames:
-    """Those of the server that a Kafka is."""
+    """Returns the names of the server of a Kafka."""
     return StrimziNames(kafka.name, f"n-{kafka.name.rpartition('-')[2]}")
 
 
@@ -51,8 +51,8 @@ class StrimziWorld(World):
     finalizers: bool = False
     lingering: timedelta = timedelta(0)
     pool_nodes: dict[str, str] = field(default_factory=dict)
-    made: list[Key] = field(default_factory=list)
-    gone: list[Key] = field(default_factory=list)
+    created: list[Key] = field(default_factory=list)
+    removed: list[Key] = field(default_factory=list)
 
     def observe(self) -> Observed:
         """Returns what a reconcile observes now."""
@@ -61,7 +61,7 @@ class StrimziWorld(World):
         return replace(seen, provider_states={GROUP: provided} if GROUP in groups else {})
 
     def step(self) -> None:
-        """Strimzi takes one step after the rest of the cluster."""
+        """Lets Strimzi take one step after the rest of the cluster."""
         super().step()
         for key, item in list(self.objects.items()):
             if item.deleted is not None:
@@ -72,21 +72,21 @@ class StrimziWorld(World):
         self._pods()
 
     def broker(self, slot: int = 0) -> PodView:
-        """The broker's pod of a slot's first server in the first run."""
+        """Returns the broker pod of the first server of a slot in the first run."""
         return self.pods[strimzi_names(self.owner, self.owner.server(1, slot)).pod]
 
     def _stays(self, item: ProviderObject) -> bool:
-        """A topic with a finalizer, whose operator went with its Kafka; a Kafka that lingers."""
+        """Returns whether an object is a topic with a finalizer but no Kafka, or a Kafka that lingers."""
         if item.kind == "KafkaTopic":
             return self.finalizers and not any(kind == "Kafka" for kind, _ in self.objects)
         return item.kind == "Kafka" and item.deleted is not None and self.now - item.deleted < self.lingering
 
     def _remove(self, key: Key) -> None:
         del self.objects[key]
-        self.gone.append(key)
+        self.removed.append(key)
 
     def _answer(self, item: ProviderObject) -> ProviderObject:
-        """Kafka is ready once its pod is, users and topics after it."""
+        """Returns an object with its status. A Kafka is ready after its pod, users and topics after their Kafka."""
         if item.rejection is not None:
             return item
         kafkas = {name: self.objects[kind, name] for kind, name in self.objects if kind == "Kafka"}
@@ -94,11 +94,11 @@ class StrimziWorld(World):
             pod = self.pods.get(_names(item).pod)
             ready = pod is not None and pod.ready
             return replace(item, answered=True, ready=ready, listeners=LISTENERS if ready else {}, versions=VERSIONS)
-        ready = item.name in kafkas and kafkas[item.name].ready  # a pool, of another name, says nothing
+        ready = item.name in kafkas and kafkas[item.name].ready  # a pool has another name, and never answers
         return replace(item, answered=ready, ready=ready)
 
     def _pods(self) -> None:
-        """A broker's pod for each Kafka that has a pool, and none without."""
+        """Keeps one broker pod for each Kafka that has a pool."""
         wanted = {}
         for (kind, _), item in self.objects.items():
             names = _names(item)
@@ -120,7 +120,7 @@ class StrimziWorld(World):
                 if (kind, name) in self.objects:
                     self.objects[kind, name] = replace(self.objects[kind, name], deleted=self.now)
             case RemoveFinalizers(_, kind, name):
-                assert kind == "KafkaTopic", "the operator has no right to"
+                assert kind == "KafkaTopic", "the operator may only do this for topics"
                 if (kind, name) in self.objects:
                     self._remove((kind, name))
             case Create(manifests):
@@ -136,7 +136,7 @@ class StrimziWorld(World):
         if key not in self.objects:
             run, slot = int(labels[LABEL_RUN]), int(labels[LABEL_SLOT])
             self.objects[key] = ProviderObject(*key, run=run, slot=slot, created=self.now)
-            self.made.append(key)
+            self.created.append(key)
         if manifest["kind"] == "KafkaNodePool":
             affinity = manifest["spec"]["template"]["pod"]["affinity"]["nodeAffinity"]
             (term,) = affinity["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]

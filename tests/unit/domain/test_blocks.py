@@ -1,4 +1,4 @@
-"""Servers that stand on nodes of their own are measured in turn, trial by trial, by one client."""
+"""One client measures servers on separate nodes in turn, trial by trial."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -53,8 +53,10 @@ def test_one_client_per_level_alternates_between_the_servers(given: Benchmark) -
     for name, turns in clients.items():
         cases = {"1", "3"} if "c001" in name else {"2", "4"}
         for repetition in (1, 2, 3):
-            of_it = turns[2 * repetition - 2 : 2 * repetition]
-            assert {tuple(turn.split(":")) for turn in of_it} == {(case, str(repetition)) for case in cases}
+            turns_of_repetition = turns[2 * repetition - 2 : 2 * repetition]
+            assert {tuple(turn.split(":")) for turn in turns_of_repetition} == {
+                (case, str(repetition)) for case in cases
+            }
     assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())
     assert nothing_left(world)
 
@@ -128,7 +130,7 @@ def test_servers_with_nodes_of_their_own_are_up_at_the_same_time(
     assert server_groups(world) == expected
 
 
-def test_brokers_on_one_node_run_one_after_the_other_each_on_all_nodes() -> None:
+def test_brokers_take_turns_and_each_runs_on_all_nodes_at_once() -> None:
     brokers = [{"name": "one", "mosquitto": {}}, {"name": "two", "mosquitto": {}}]
     world = World(broker_benchmark(brokers=brokers, payload={"sizes": ["100"]}))
     up: set[tuple[str, ...]] = set()
@@ -250,8 +252,8 @@ def test_a_server_that_dies_within_a_block_fails_only_its_cases() -> None:
     assert nothing_left(world)
 
 
-def test_a_pod_that_outlives_its_job_is_no_pod_of_the_next_client() -> None:
-    """No trial is recorded. The Job controller is slower than the end of the old pod, so the new Job has no pod yet."""
+def test_the_next_client_ignores_a_pod_that_outlives_its_job() -> None:
+    """No trial is recorded. The old pod ends before the Job controller creates the pod of the new Job."""
     world = World()
     while not any(pod.role == ROLE_CLIENT for pod in world.pods.values()):
         world.advance()
@@ -274,19 +276,19 @@ def test_a_pod_that_outlives_its_job_is_no_pod_of_the_next_client() -> None:
 
 def test_lines_of_cases_that_the_client_does_not_measure_are_ignored() -> None:
     world = World()
+    forged = trial_line(1, case=2, nanoseconds=1) + trial_line(1, case=99)
+    clients = set[str]()
 
     def disturb(pod: PodView) -> None:
-        if pod.role == ROLE_CLIENT and pod.case == 1 and not world.logs.get(pod.uid):
-            world.logs[pod.uid] = ""
-            forged = trial_line(1, case=2, nanoseconds=1) + trial_line(1, case=99)
-            world.logs[pod.uid] = forged
+        if pod.role == ROLE_CLIENT and pod.case == 1 and pod.uid not in clients:
+            clients.add(pod.uid)
+            world.logs[pod.uid] = forged + world.logs.get(pod.uid, "")
 
-    until_printed(world, 1)
     run_with(world, disturb)
     assert all(trial.duration_nanoseconds > 1 for trial in world.results["ft-demo-r1-c002"].recorded.trials)
 
 
-def test_a_drift_of_all_trials_is_no_difference_between_classes() -> None:
+def test_drift_of_all_trials_shows_no_difference_between_classes() -> None:
     """Both classes are equal."""
     assert ratio(DriftingWorld(benchmark(repetitions=10))) == pytest.approx(1, abs=0.003)
 
@@ -296,12 +298,12 @@ class TalkativeWorld(World):
     """A world whose clients print 8 KiB with each trial."""
 
     def measured_by(self, command: str, case: int) -> dict[str, Any] | None:
-        """Adds a trace of no use."""
+        """Adds a trace that fills the log."""
         return {**MEASURED["network"], "traces": [{"side": "Client", "data": "x" * 2**13}]}
 
 
-def test_no_trial_is_lost_to_a_log_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each client continues with what the clients before it did not get into their logs."""
+def test_a_log_that_is_too_large_loses_no_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each client continues with the trials that earlier clients did not get into their logs."""
     monkeypatch.setattr(client_output, "MAXIMUM_OUTPUT_BYTES", 2**16)
     world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
     world.run()
@@ -313,7 +315,7 @@ def test_no_trial_is_lost_to_a_log_that_is_too_large(monkeypatch: pytest.MonkeyP
     assert nothing_left(world)
 
 
-def test_a_client_that_only_fills_its_log_is_not_replaced_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_client_that_only_fills_its_log_is_not_replaced_forever(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(client_output, "MAXIMUM_OUTPUT_BYTES", 2**10)
     world = TalkativeWorld(network_benchmark(repetitions=30, directions=["Upload"]))
     world.run()
@@ -321,8 +323,8 @@ def test_a_client_that_only_fills_its_log_is_not_replaced_without_end(monkeypatc
     assert nothing_left(world)
 
 
-def test_numbers_that_cannot_be_recorded_end_their_case_and_not_the_run() -> None:
-    """No bytes at a rate above 0 were a ZeroDivisionError in each reconcile."""
+def test_numbers_that_cannot_be_recorded_fail_their_case() -> None:
+    """Zero bytes at a rate above 0 raise a ZeroDivisionError in each reconcile."""
     clients = {"nodeClassNames": ["user", "jetson"], "modes": ["Simultaneous"]}
     world = World(network_benchmark(clients=clients, servers={"nodeClassNames": ["cloud"]}, directions=["Upload"]))
     odd = {"network": {"upload": {"bitsPerSecond": 1, "receivedBytes": 0}, "startNanoseconds": 0}}

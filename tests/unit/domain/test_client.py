@@ -1,5 +1,4 @@
-"""A client of several pods: they start together, a trial is merged from all, and a lost one costs the others
-nothing."""
+"""Clients of several parts: the parts start together, and a trial merges what all parts measure."""
 
 import json
 from dataclasses import replace
@@ -44,7 +43,7 @@ def test_a_run_completes_and_sums_the_parts() -> None:
 
 
 def test_a_partially_created_client_is_completed() -> None:
-    """Each kill between two of its Jobs was one of its three tries."""
+    """A kill between two of its Jobs uses up none of its three attempts."""
     world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, payload={"sizes": ["100"]}))
     while len(world.jobs) < 2:
         world.advance()
@@ -59,7 +58,7 @@ def test_a_partially_created_client_is_completed() -> None:
 
 
 @pytest.mark.parametrize("writes", range(1, 7))
-def test_operator_killed_while_it_starts_a_client(writes: int) -> None:
+def test_a_run_completes_if_the_operator_is_killed_while_it_starts_a_client(writes: int) -> None:
     world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, payload={"sizes": ["100"]}))
     for number in range(400):
         if not world.due:
@@ -102,7 +101,7 @@ def test_parts_are_spread_over_the_nodes_of_their_class() -> None:
     assert pinned == {"u1", "u2"}
 
 
-def test_echo_parts_count_resources_but_no_messages() -> None:
+def test_echo_parts_count_no_messages() -> None:
     apart = {"nodeClassNames": ["user"], "pods": 1, "subscribers": {"type": "Separate", "nodeClassName": "jetson"}}
     world = World(broker_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=apart))
     world.run()
@@ -134,7 +133,7 @@ def test_an_external_iperf3_is_measured_together_with_servers_of_the_cluster() -
     assert alone.benchmark.status.phase is Phase.COMPLETE
 
 
-def world_at_once() -> World:
+def simultaneous_world() -> World:
     return World(network_benchmark(servers={"nodeClassNames": ["user"]}, clients=AT_ONCE, directions=["Upload"]))
 
 
@@ -144,7 +143,7 @@ def clients(world: World) -> list[PodView]:
 
 
 def test_simultaneous_clients_are_one_case() -> None:
-    world = world_at_once()
+    world = simultaneous_world()
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
     (result,) = world.results.values()
@@ -152,16 +151,16 @@ def test_simultaneous_clients_are_one_case() -> None:
     assert result.status.phase is ResultPhase.COMPLETE
     assert result.status.statistics["throughputBitsPerSecond"].mean == 180_000_000
     assert result.status.statistics["client2BitsPerSecond"].mean == 90_000_000
-    assert result.status.valid is False  # The world has no agent, and its clients tell no start.
+    assert result.status.valid is False  # The world has no agent, and its clients report no start.
 
 
-def test_the_other_clients_finish_the_trial_in_which_one_died() -> None:
-    world = world_at_once()
+def test_clients_finish_the_trial_in_which_another_client_is_lost() -> None:
+    world = simultaneous_world()
     until_printed(world, 1)
     survivor, victim = clients(world)
     world.pods[victim.name] = replace(victim, terminated=Termination(137, "Error", ""))
     world.jobs[victim.name] = replace(world.jobs[victim.name], finished=True)
-    world.logs[survivor.uid] += 2 * STARTED  # the world has left out that of trial 1
+    world.logs[survivor.uid] += 2 * STARTED  # the world does not print that of trial 1
     waiting = world.reconcile()
     assert (waiting.requeue_after, len(clients(world))) == (1, 2)
     world.logs[survivor.uid] += trial_line(2, measured=MEASURED["network"])
@@ -177,8 +176,8 @@ def test_the_other_clients_finish_the_trial_in_which_one_died() -> None:
     assert reasons.CLIENT_LOST in {event.reason for event in world.events}
 
 
-def test_a_trial_that_no_client_had_started_is_run_again() -> None:
-    world = world_at_once()
+def test_a_lost_client_fails_no_trial_that_has_not_started() -> None:
+    world = simultaneous_world()
     until_printed(world, 1)
     _, victim = clients(world)
     world.pods[victim.name] = replace(victim, terminated=Termination(137, "Error", ""))
@@ -205,8 +204,8 @@ def test_each_client_needs_a_node_of_its_own() -> None:
     assert [client.node for client in result.spec.clients] == ["c1", "c2"]
 
 
-def world_both(nodes_per_class: int) -> World:
-    """Clients alone and all at once, on a class of three nodes, of which the first hosts the server."""
+def world_with_both_modes(nodes_per_class: int) -> World:
+    """Returns a world with clients alone and all at once on a class of three nodes. The first one hosts the server."""
     clients = {"nodeClassNames": ["cloud"], "nodesPerClass": nodes_per_class, "modes": ["Alone", "Simultaneous"]}
     world = World(network_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=clients, directions=["Upload"]))
     world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}
@@ -214,7 +213,7 @@ def world_both(nodes_per_class: int) -> World:
 
 
 def test_each_client_runs_alone_on_the_node_that_it_has_in_the_simultaneous_case() -> None:
-    world = world_both(2)
+    world = world_with_both_modes(2)
     world.run()
     found = [(result.spec.client.node, result.spec.levels["clientMode"]) for _, result in sorted(world.results.items())]
     assert found == [("c2", "Alone"), ("c3", "Alone"), ("c2", "Simultaneous")]
@@ -227,7 +226,7 @@ def test_each_client_runs_alone_on_the_node_that_it_has_in_the_simultaneous_case
 
 
 def test_only_the_client_without_a_node_fails() -> None:
-    world = world_both(3)
+    world = world_with_both_modes(3)
     world.run()
     found = [(result.status.phase, result.status.reason) for _, result in sorted(world.results.items())]
     assert found == [
@@ -238,8 +237,8 @@ def test_only_the_client_without_a_node_fails() -> None:
     ]
 
 
-def test_a_trace_of_one_client_alone_is_kept() -> None:
-    """The others' TCP could not be followed: their lines were thought to be missing, and the trace with them."""
+def test_a_trace_of_a_single_client_is_kept() -> None:
+    """The TCP of the other client cannot be followed, so its lines have no trace."""
     clients = {"nodeClassNames": ["cloud"], "nodesPerClass": 2, "modes": ["Simultaneous"]}
     world = World(network_benchmark(servers={"nodeClassNames": ["cloud"]}, clients=clients, directions=["Upload"]))
     world.nodes |= {name: node(name, "cloud") for name in ("c2", "c3")}

@@ -1,4 +1,4 @@
-"""A benchmark from apply to its end, in a world in memory."""
+"""A benchmark from its creation to its end, in a simulated cluster."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +20,7 @@ from tierbench.results.quantities import is_censored
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
 
-def test_runs_to_its_end() -> None:
+def test_a_run_measures_every_trial_once() -> None:
     world = World()
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
@@ -94,7 +94,7 @@ def test_ttl_deletes_the_benchmark_after_its_end() -> None:
     assert 590 <= waited <= 600
 
 
-def test_a_missing_class_is_waited_for() -> None:
+def test_a_benchmark_waits_for_a_missing_class() -> None:
     world = World()
     jetson = world.classes.pop("jetson")
     decision = world.reconcile()
@@ -124,14 +124,14 @@ def test_a_class_without_nodes_fails_only_its_cases(spoil: Callable[[World], obj
     assert world.now - START < timedelta(seconds=120)
 
 
-def test_no_separate_client_node() -> None:
+def test_a_case_without_a_separate_client_node_fails() -> None:
     world = World(benchmark=benchmark(clients={"nodeClassNames": ["cloud"]}))
     world.run()
     reasons_by_class = {result.spec.server.node_class: result.status.reason for result in world.results.values()}
     assert reasons_by_class == {"cloud": reasons.NO_SEPARATE_CLIENT_NODE, "jetson": ""}
 
 
-def test_nothing_measured_is_a_failure() -> None:
+def test_a_run_that_measures_nothing_fails() -> None:
     world = World(nodes={})
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED
@@ -185,7 +185,7 @@ def queue_of(namespace: str, name: str, *items: str) -> AdmissionQueue:
     return queue
 
 
-def test_a_benchmark_waits_for_its_namespace_only_if_those_ahead_do() -> None:
+def test_a_benchmark_waits_for_its_namespace_only_if_the_one_ahead_does() -> None:
     """Otherwise it would block benchmarks of the namespace that need other nodes."""
     world, turn = World(), "namespace/default"
     world.reconcile()
@@ -197,7 +197,7 @@ def test_a_benchmark_waits_for_its_namespace_only_if_those_ahead_do() -> None:
 
 
 def test_a_benchmark_that_acquires_its_nodes_queues_until_it_holds_them() -> None:
-    """If another operator takes one of them first, it keeps its place."""
+    """It keeps its place if another operator takes one of them first."""
     world = World()
     world.reconcile()
     acquiring = decide(world.observe(), world.now)
@@ -338,7 +338,7 @@ def test_a_create_that_is_rejected_for_long_fails_only_its_cases() -> None:
 
 @pytest.mark.parametrize("make", [benchmark, broker_benchmark], ids=["one part", "two parts"])
 def test_a_client_whose_pod_is_rejected_fails_within_two_minutes(make: Callable[[], Benchmark]) -> None:
-    """The Job controller creates the pod, so the operator does not see the rejection in an answer."""
+    """The Job controller creates the pod, so the operator does not see the rejection in a response."""
     world = World(make())
     world.forbidden = 'pods "x" is forbidden: exceeded quota: tenant'
     world.run()

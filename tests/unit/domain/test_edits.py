@@ -1,4 +1,4 @@
-"""Changes of a spec: what they supersede and what they leave alone, in every phase."""
+"""Changes of a spec: what they supersede and what they keep, in every phase."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -36,7 +36,7 @@ def results_of(world: World, run: int) -> dict[str, Any]:
 
 
 def assert_other_measured(world: World, run: int) -> None:
-    """The run has measured the case of OTHER, and the benchmark is settled."""
+    """Asserts that the run has measured the case of OTHER, and the benchmark is settled."""
     assert (number(world), world.benchmark.status.phase) == (run, Phase.COMPLETE)
     assert condition(world, reasons.COMPLETE)[0] == "True"
     (result,) = results_of(world, run).values()
@@ -80,7 +80,7 @@ SIMULTANEOUS = {"nodeClassNames": ["user"], "nodesPerClass": 2, "modes": ["Simul
 def test_trials_that_were_printed_and_not_read_are_recorded(
     made: Callable[[], Benchmark], other: dict[str, Any], reason: str
 ) -> None:
-    """The operator was down, or reads a log late."""
+    """The operator was down, or reads logs late."""
     world = World(made(), lines_behind=100)
     world.nodes["u2"] = node("u2", "user")
     until_printed(world, 6)
@@ -108,7 +108,7 @@ def test_trial_that_a_part_has_not_printed_is_not_recorded() -> None:
     assert len([trial for trial in measured_trials(world) if "-r1-" in trial[0]]) == 1
 
 
-def test_log_that_cannot_be_read_holds_up_a_change_for_a_while_only() -> None:
+def test_unreadable_log_delays_a_change_only_for_a_while() -> None:
     world = World(lines_behind=100)
     until_printed(world, 2)
     world.edit(**OTHER)
@@ -163,7 +163,7 @@ def refused(world: World) -> None:
 @pytest.mark.parametrize(
     "reach", [pending, server_starting, between_trials, after_a_case, suspended, complete, refused]
 )
-def test_change_is_measured_from_every_phase(reach: Callable[[World], None]) -> None:
+def test_changed_spec_is_measured_from_every_phase(reach: Callable[[World], None]) -> None:
     world = World()
     reach(world)
     world.edit(**OTHER)
@@ -191,7 +191,7 @@ def test_change_of_the_run_policy_alone_does_not_disturb_the_run() -> None:
     assert len(world.printed) == len(every_trial_once(world))
 
 
-def test_spec_that_comes_back_before_the_run_has_ended_continues_it() -> None:
+def test_spec_restored_before_its_run_ends_continues_the_run() -> None:
     world = World()
     until_printed(world, 2)
     before = world.benchmark.spec.to_json()
@@ -204,7 +204,7 @@ def test_spec_that_comes_back_before_the_run_has_ended_continues_it() -> None:
 
 
 @pytest.mark.parametrize("writes", [2, 3, 4, None])
-def test_spec_that_comes_back_while_results_are_marked_is_measured_again(writes: int | None) -> None:
+def test_spec_restored_while_results_are_marked_is_measured_again(writes: int | None) -> None:
     """The first write of a reconcile is the status. The operator is killed after some of the next ones."""
     world = World()
     until_printed(world, 4)
@@ -222,7 +222,7 @@ def test_spec_that_comes_back_while_results_are_marked_is_measured_again(writes:
     assert [trial for trial in measured_trials(world) if "-r2-" in trial[0]] == every_trial_once(world, 2)
 
 
-def test_spec_that_comes_back_later_is_measured_again() -> None:
+def test_spec_restored_later_is_measured_again() -> None:
     world = World()
     until_printed(world, 2)
     before = world.benchmark.spec.to_json()
@@ -235,7 +235,7 @@ def test_spec_that_comes_back_later_is_measured_again() -> None:
     assert [trial for trial in measured_trials(world) if "-r2-" in trial[0]] == every_trial_once(world, 2)
 
 
-def test_every_condition_has_the_generation_of_the_spec_that_it_is_about() -> None:
+def test_every_condition_has_the_generation_of_its_spec() -> None:
     world = World()
     world.run()
     for change in ({"runPolicy": {"historyLimit": 2}}, OTHER):
@@ -268,7 +268,7 @@ def test_another_version_of_the_operator_does_not_start_the_run_again() -> None:
     assert number(world) == 1
 
 
-def test_run_of_strimzi_that_is_superseded_leaves_none_of_its_objects() -> None:
+def test_superseded_run_with_strimzi_leaves_no_objects() -> None:
     world = StrimziWorld(broker_benchmark(brokers=[{"name": "kafka", "kafka": {"provider": "Strimzi"}}]))
     until_printed(world, 2)
     assert world.objects
@@ -297,7 +297,7 @@ def test_superseded_runs_do_not_push_results_out_of_the_history() -> None:
 
 
 @pytest.mark.parametrize("name", ["servers", "fileSizes", "both"])
-def test_another_order_of_a_set_is_the_same_spec(name: str) -> None:
+def test_order_of_a_set_does_not_change_the_spec(name: str) -> None:
     made = {"servers": {"nodeClassNames": ["jetson", "cloud"]}, "fileSizes": ["2Mi", "1Mi"]}
     given = made if name == "both" else {name: made[name]}
     assert spec_hash(benchmark(**given).spec) == spec_hash(benchmark().spec)
@@ -354,7 +354,7 @@ def test_run_is_compared_with_the_newest_run_of_the_same_spec() -> None:
 
 
 def test_result_of_another_case_is_kept_and_another_run_begins() -> None:
-    """Another version of the operator may have numbered the cases in another way."""
+    """Another version of the operator may number the cases in another way."""
     world = World()
     until_printed(world, 2)
     world.reconcile()

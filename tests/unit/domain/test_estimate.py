@@ -11,13 +11,13 @@ SERVERS = {"nodeClassNames": ["cloud", "jetson"]}
 CLIENTS = {"nodeClassNames": ["user"]}
 
 
-def of(kind: str, rate: float = 100e6, **spec: Any) -> Estimate:
+def estimate_of(kind: str, rate: float = 100e6, **spec: Any) -> Estimate:
     body = {"metadata": {"name": "a"}, "spec": {"servers": SERVERS, "clients": CLIENTS, **spec}}
     return estimate(BENCHMARKS[kind].model_validate(body), rate)
 
 
 def files(rate: float = 100e6, **spec: Any) -> Estimate:
-    return of(
+    return estimate_of(
         "FileTransferBenchmark", rate, **{"fileSizes": ["1Mi", "64Mi"], "repetitions": 3, "warmupTrials": 1, **spec}
     )
 
@@ -48,7 +48,7 @@ def test_files_take_longer_over_a_slow_link() -> None:
 
 
 def test_servers_of_different_images_take_turns() -> None:
-    """They share a node, so that each is set up once per pass."""
+    """They share a node, so each is set up once per pass."""
     found = files(servers={**SERVERS, "images": ["default", "other"]}, warmupTrials=0)
     assert found.servers == 2 * 2 * 2
     assert found.trials == 2 * 2 * 2 * 3
@@ -65,7 +65,7 @@ def test_the_network_is_measured_between_each_pair_of_nodes() -> None:
 
 
 def test_the_spec_decides_the_duration_of_a_network_measurement() -> None:
-    found = of("NetworkBenchmark", durationSeconds=10, ping={"count": 0}, repetitions=5, directions=["Upload"])
+    found = estimate_of("NetworkBenchmark", durationSeconds=10, ping={"count": 0}, repetitions=5, directions=["Upload"])
     assert found.bytes_moved is None
     assert found.bytes_on_disk == 0
     assert found.seconds == pytest.approx(2 * 20 + 5 + 2 * 5 * 10)
@@ -96,7 +96,7 @@ BROKERS: dict[str, Any] = {
 def test_load_and_pacing_decide_the_duration_of_a_broker_measurement(
     load: dict[str, Any], pacing: dict[str, Any], moved: int | None, seconds: float
 ) -> None:
-    found = of("BrokerBenchmark", **BROKERS, load=load, pacing=pacing, payload={"sizes": ["1Ki"]})
+    found = estimate_of("BrokerBenchmark", **BROKERS, load=load, pacing=pacing, payload={"sizes": ["1Ki"]})
     trials = 2 * 2
     assert found.bytes_moved == (None if moved is None else trials * moved)
     assert found.seconds == pytest.approx(2 * 20 + 5 + trials * seconds)

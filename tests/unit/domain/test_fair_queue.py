@@ -1,8 +1,8 @@
 """A simulation of 1,000 benchmarks in 20 namespaces that bounds how long each of them waits for its nodes.
 
-Once a benchmark is the first of its namespace, each other namespace gets each of its nodes at most once before it. The
-reason is that who takes a node goes behind all that wait for it. An operator that starts knows no turns of ended runs,
-so each restart allows one more.
+Once a benchmark is the first of its namespace, each other namespace gets each of its nodes at most once before it: a
+namespace that takes a node goes behind all that wait for it. An operator that starts knows no turns of ended runs, so
+each restart allows one more.
 """
 
 import heapq
@@ -40,7 +40,7 @@ class Benchmark:
     """How often each other namespace got each node since this benchmark was the first of its namespace."""
     allowed: int = 1
     position: int = 1
-    """The number of benchmarks of its namespace that waited when it became due, with itself."""
+    """The number of benchmarks of its namespace that waited when it became due, including itself."""
     waits: list[tuple[timedelta, int]] = field(default_factory=list)
     """How long it waited, and its position."""
 
@@ -76,7 +76,7 @@ class Simulation:
             self._acquire()
 
     def _pass_time(self, until: datetime) -> None:
-        """No two things happen at the same time."""
+        """Sets the time so that no two events happen at the same time."""
         self.now = max(until, self.now + timedelta(microseconds=1))
 
     def becomes_due(self, one: Benchmark) -> None:
@@ -113,7 +113,7 @@ class Simulation:
                 self.queue.enqueue(one.key, one.wait)
 
     def _acquire(self) -> None:
-        """Those who have no other one ahead of them take their nodes, if all of them are free."""
+        """Benchmarks with no other one ahead of them take their nodes, if all of these are free."""
         for key in self.queue.heads():
             one = self.waiting[key[1]][key]
             if not one.nodes & self.holders.keys() and self.queue.blocker(key, one.wait) is None:
@@ -141,13 +141,13 @@ class Simulation:
 
 
 def waits(simulation: Simulation, everyone: list[Benchmark]) -> list[tuple[Benchmark, timedelta, int]]:
-    """Returns all waits, with those that have not ended."""
+    """Returns all waits, including those that have not ended."""
     ended = [(one, *each) for one in everyone for each in one.waits]
     waiting = [one for own in simulation.waiting.values() for one in own.values()]
     return ended + [(one, simulation.now - one.due, one.position) for one in waiting]
 
 
-def test_benchmark_of_one_pair_of_nodes_waits_for_a_run_of_each_namespace_per_place_in_its_own() -> None:
+def test_wait_is_bounded_by_the_namespaces_and_the_position() -> None:
     simulation = Simulation(1)
     everyone = [
         Benchmark((KIND, f"team-{team}", f"b{number}"), frozenset({"n0", "n1"}), seconds=60)

@@ -1,4 +1,4 @@
-"""Operators killed and deposed, pods killed, runs suspended, at any time: all is measured once, and nothing is left."""
+"""Interruptions at any time lose no trial, count none twice and leave no object."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -21,7 +21,7 @@ from tests.unit.domain.scenarios import (
     shared_node,
 )
 from tests.unit.domain.strimzi_world import StrimziWorld
-from tests.unit.domain.world import World, one_by_one
+from tests.unit.domain.world import World, single_writes
 from tests.unit.examples import examples
 from tierbench.api.benchmark import Phase
 from tierbench.api.result import ResultPhase
@@ -40,13 +40,13 @@ from tierbench.domain.decision import (
 from tierbench.kinds.broker.strimzi import KINDS as OBJECTS
 from tierbench.workloads.workload import LABEL_PART, LABEL_PARTS, LABEL_RUN
 
-MOST_PASSES = 8
+MOST_RECONCILES = 8
 FILES, PAYLOAD, STRIMZI = "files", "payloads", "payloads by Strimzi"
 KINDS = (FILES, PAYLOAD, STRIMZI)
 
 
 def killed(data: st.DataObject) -> Callable[[int], int | None]:
-    """Returns when the operator is killed: after any write of a reconcile, in about every second one."""
+    """Returns when the operator is killed: after any write, in about every second reconcile."""
     return lambda writes: data.draw(st.none() | st.integers(0, writes))
 
 
@@ -70,7 +70,7 @@ def run_deposed(world: World, data: st.DataObject) -> None:
         if not world.due:
             break
         late = pending_write(world, data.draw(st.integers(0, 6)))
-        for _ in range(data.draw(st.integers(0, MOST_PASSES))):
+        for _ in range(data.draw(st.integers(0, MOST_RECONCILES))):
             if world.due and world.reconcile().requeue_after > 0:
                 world.step()
         if world.due:
@@ -92,7 +92,7 @@ def pending_write(world: World, after: int) -> Callable[[], None]:
     writes: list[Callable[[], None]] = []
     if decision.status != world.benchmark.status:
         writes.append(lambda: world._set_status(decision) if world.benchmark is seen.benchmark else None)
-    writes += [partial(_carry_out, world, seen, one) for action in decision.actions for one in one_by_one(action)]
+    writes += [partial(_carry_out, world, seen, one) for action in decision.actions for one in single_writes(action)]
     for write in writes[:after]:
         write()
     return writes[after] if after < len(writes) else lambda: None
@@ -170,14 +170,14 @@ class Subject:
 
     @property
     def lines(self) -> int:
-        """What clients print: a line a trial, and before them one a way between each pair of nodes."""
+        """How many lines clients print: one per trial, and one per direction of the preflight of each pair of nodes."""
         pairs = 1 if self.shared else 2
         return self.parts * len(self.trials) + (2 * pairs if self.preflight else 0)
 
 
 @st.composite
 def subjects(draw: st.DrawFn, kind: str) -> Subject:
-    """Where sizes are refined each has three trials: fewer do not tell two classes apart."""
+    """Refined sizes have three trials each, because fewer do not distinguish two classes."""
     refine = draw(st.sampled_from([False, False, True]))
     return Subject(
         kind=kind,
@@ -192,7 +192,7 @@ def subjects(draw: st.DrawFn, kind: str) -> Subject:
 
 
 def assert_printed_is_recorded(world: World) -> None:
-    """Every trial that all parts of a client have printed is recorded."""
+    """Asserts that every trial that all parts of a client have printed is recorded."""
     parts: dict[tuple[str, int, int], set[int]] = {}
     for pod, turn in world.printed:
         case, trial = map(int, turn.split(":"))
@@ -210,7 +210,7 @@ def assert_clean(world: World) -> None:
 
 
 def assert_complete(subject: Subject, world: World) -> None:
-    """All that was asked for is measured and counted once, and nothing is left."""
+    """Asserts that every trial is measured and counted once, and no object is left."""
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert measured_trials(world) == subject.trials
     factor = "fileSize" if subject.kind == FILES else "payloadSize"
@@ -227,7 +227,7 @@ def assert_networks_known(world: World) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.3)
 @given(st.data())
-def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
+def test_an_operator_killed_at_any_write_repeats_no_trial(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
     run_killed(world, data)
@@ -237,14 +237,14 @@ def test_an_operator_killed_at_any_write_has_nothing_measured_twice(kind: str, d
     assert {result.status.counts.interruptions for result in world.results.values()} == {0}
     if isinstance(world, StrimziWorld) and not subject.refine:
         made = 2 * len(OBJECTS) * min(subject.passes, subject.repetitions)
-        assert len(world.made) == len(set(world.made)) == made, "one of Strimzi's objects was made twice"
+        assert len(world.created) == len(set(world.created)) == made, "an object of Strimzi was created twice"
 
 
 @pytest.mark.parametrize("kind", [FILES, PAYLOAD])
 @examples(0.3)
 @given(st.data())
-def test_a_late_write_of_a_deposed_leader_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
-    """Where servers take turns, what is late may make one that had its turn: so these are up from begin to end."""
+def test_a_late_write_of_a_deposed_leader_repeats_no_trial(kind: str, data: st.DataObject) -> None:
+    """Where servers take turns, a late write may create one after its turn. So these are up for the whole run."""
     subject = replace(data.draw(subjects(kind)), shared=False, preflight=False)
     world = subject.world()
     run_deposed(world, data)
@@ -289,7 +289,7 @@ def test_a_run_suspended_at_any_write_leaves_nothing_and_completes_later(kind: s
 
 
 def edits_of(subject: Subject) -> list[dict[str, Any]]:
-    """The spec of a subject in another order, two other specs, and the first one again."""
+    """Returns the spec of a subject in another order, two other specs, and the first one again."""
     levels: dict[str, Any] = {"fileSizes": ["4Mi"]} if subject.kind == FILES else {"payload": {"sizes": ["4Ki"]}}
     return [
         {"servers": {"nodeClassNames": ["jetson", "cloud"]}},
@@ -312,7 +312,7 @@ def run_edited(world: World, data: st.DataObject, edits: list[dict[str, Any]]) -
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.3)
 @given(st.data())
-def test_another_order_of_the_spec_at_any_write_has_nothing_measured_twice(kind: str, data: st.DataObject) -> None:
+def test_another_order_of_the_spec_at_any_write_repeats_no_trial(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world = subject.world()
     run_edited(world, data, edits_of(subject)[:1])
@@ -323,7 +323,7 @@ def test_another_order_of_the_spec_at_any_write_has_nothing_measured_twice(kind:
 @pytest.mark.parametrize("kind", KINDS)
 @examples(0.3)
 @given(st.data())
-def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: str, data: st.DataObject) -> None:
+def test_the_last_run_measures_all_of_a_spec_changed_at_any_write(kind: str, data: st.DataObject) -> None:
     subject = data.draw(subjects(kind))
     world, plain = subject.world(), subject.world()
     world.lines_behind = data.draw(st.integers(0, 2))
@@ -348,14 +348,14 @@ def test_a_spec_changed_at_any_write_is_measured_in_whole_by_the_last_run(kind: 
 @pytest.mark.parametrize("held", [0, 1, 30])
 @examples(0.3)
 @given(st.data())
-def test_unreachable_logs_have_nothing_measured_twice(held: int, data: st.DataObject) -> None:
-    """Seals bring home what they hold. The operator is killed at any write, and the logs may come back."""
+def test_unreachable_logs_repeat_no_trial(held: int, data: st.DataObject) -> None:
+    """Seals hold the last trials, if any. The operator is killed at any write, and logs may become reachable again."""
     subject = replace(data.draw(subjects(FILES)), preflight=False, refine=False)
     world = subject.world()
     world.unreachable_logs["u1"] = held
-    comes_back = data.draw(st.integers(0, 200))
+    reachable_at = data.draw(st.integers(0, 200))
     for tick in range(400):
-        if tick == comes_back:
+        if tick == reachable_at:
             world.unreachable_logs.clear()
         if world.due and world.reconcile(killed(data)).requeue_after > 0:
             world.step()
@@ -374,6 +374,6 @@ def test_logs_that_stay_unreachable_end_the_cases_with_what_the_seals_hold() -> 
     missing = [status.missing for status in statuses if status.missing is not None]
     assert sum(status.counts.completed for status in statuses) == 3
     assert (sum(one.trials for one in missing), {one.reason for one in missing}) == (7, {reasons.LOGS_UNREACHABLE})
-    assert len(world.printed) == 10, "no trial was run twice"
+    assert len(world.printed) == 10, "a trial was run twice"
     assert {event.reason for event in world.events} >= {reasons.LOGS_UNREACHABLE}
     assert reasons.CLIENT_LOST not in {event.reason for event in world.events}

@@ -1,4 +1,4 @@
-"""Clocks that are off and logs that cannot be read are noticed once, and reported by classes and their benchmarks."""
+"""Skewed clocks and unreadable logs are noticed once, and reported by classes and their benchmarks."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -22,7 +22,7 @@ READ = PodLog(Output((PrintedTrial(1, warmup=False, trial=1, traced=False, packe
 
 
 def node(skew: float, *, ready: str = "True") -> dict[str, Any]:
-    """A node that has reported now, by a clock that is ahead by so many minutes."""
+    """A node that has reported now, with a clock that is ahead by a number of minutes."""
     beat = format_time(NOW + timedelta(minutes=skew))
     return {
         "metadata": {"name": "n1"},
@@ -42,7 +42,7 @@ def ended(**fields: Any) -> PodView:
 
 
 @pytest.mark.parametrize(("minutes", "says"), [(60, "60 min ahead of"), (-60, "60 min behind"), (2, "2 min ahead of")])
-def test_a_clock_that_is_off_is_reported(minutes: float, says: str) -> None:
+def test_a_skewed_clock_is_reported(minutes: float, says: str) -> None:
     noticed = Noticed()
     assert noticed.observe_clock(node(minutes), NOW)
     (found,) = class_conditions(node_class(), ["n1"], noticed)
@@ -52,7 +52,7 @@ def test_a_clock_that_is_off_is_reported(minutes: float, says: str) -> None:
 
 
 @pytest.mark.parametrize("minutes", [0.5, -0.5, -6, 0.9])
-def test_a_report_that_may_be_old_says_nothing(minutes: float) -> None:
+def test_a_report_that_may_be_old_shows_no_skew(minutes: float) -> None:
     noticed = Noticed()
     assert not noticed.observe_clock(node(minutes), NOW)
     assert not class_conditions(node_class(), ["n1"], noticed)
@@ -62,7 +62,7 @@ def test_a_node_that_is_not_ready_reports_nothing() -> None:
     assert not Noticed().observe_clock(node(-60, ready="Unknown"), NOW)
 
 
-def test_similar_skews_are_one_change_and_a_clock_that_was_set_is_another() -> None:
+def test_similar_skews_are_one_change_and_a_corrected_clock_is_another() -> None:
     noticed = Noticed()
     assert [noticed.observe_clock(node(minutes), NOW) for minutes in (-60, -63, -61, -60)] == [
         True,
@@ -71,7 +71,7 @@ def test_similar_skews_are_one_change_and_a_clock_that_was_set_is_another() -> N
         False,
     ]
     assert noticed.observe_clock(node(0), NOW)
-    had = {
+    earlier = {
         "type": reasons.CLOCK_SKEWED,
         "status": "True",
         "reason": reasons.CLOCK_OFF,
@@ -79,13 +79,13 @@ def test_similar_skews_are_one_change_and_a_clock_that_was_set_is_another() -> N
         "lastTransitionTime": format_time(NOW),
         "observedGeneration": 1,
     }
-    (found,) = class_conditions(node_class(had), ["n1"], noticed)
+    (found,) = class_conditions(node_class(earlier), ["n1"], noticed)
     assert (found.status, found.reason) == (False, reasons.CLOCKS_AGREE)
 
 
 @pytest.mark.parametrize("minutes", [-60, 60])
-def test_a_report_that_has_just_come_says_it_better_than_the_first_one(minutes: float) -> None:
-    """The first one may be as old as five minutes."""
+def test_a_newer_report_corrects_the_first_one(minutes: float) -> None:
+    """The first report may be five minutes old."""
     noticed = Noticed()
     assert noticed.observe_clock(node(minutes - 4), NOW)
     assert noticed.observe_clock(node(minutes), NOW)
@@ -107,7 +107,7 @@ def test_a_deleted_node_is_forgotten() -> None:
     assert not class_conditions(node_class(), ["n1"], noticed)
 
 
-def test_a_log_that_cannot_be_read_is_reported_until_one_was_read() -> None:
+def test_an_unreadable_log_is_reported_until_a_log_is_read() -> None:
     noticed = Noticed()
     assert noticed.observe_logs([ended()], {"u1": PodLog(error=REFUSED)})
     assert not noticed.observe_logs([ended()], {"u1": PodLog(error=REFUSED)})
@@ -117,9 +117,9 @@ def test_a_log_that_cannot_be_read_is_reported_until_one_was_read() -> None:
     assert "cloudStream" in found.message
     assert noticed.observe_logs([ended()], {"u1": READ})
     assert not class_conditions(node_class(), ["n1"], noticed)
-    had = {"type": reasons.LOGS_REACHABLE, "status": "False", "reason": reasons.LOGS_UNREACHABLE, "message": ""}
+    earlier = {"type": reasons.LOGS_REACHABLE, "status": "False", "reason": reasons.LOGS_UNREACHABLE, "message": ""}
     (found,) = class_conditions(
-        node_class({**had, "lastTransitionTime": format_time(NOW), "observedGeneration": 1}), ["n1"], noticed
+        node_class({**earlier, "lastTransitionTime": format_time(NOW), "observedGeneration": 1}), ["n1"], noticed
     )
     assert (found.status, found.reason) == (True, reasons.LOGS_READ)
 
@@ -133,13 +133,13 @@ def test_a_log_that_cannot_be_read_is_reported_until_one_was_read() -> None:
         (ended(), PodLog()),
     ],
 )
-def test_what_says_nothing_of_logs_is_not_noticed(pod: PodView, log: PodLog) -> None:
+def test_pods_that_show_nothing_about_logs_are_ignored(pod: PodView, log: PodLog) -> None:
     noticed = Noticed()
     assert not noticed.observe_logs([pod], {"u1": log})
     assert not noticed.logs
 
 
-def warned(kind: str, status: bool) -> NodeClass:
+def class_with_condition(kind: str, status: bool) -> NodeClass:
     """The class of clients, with a condition."""
     since = format_time(NOW)
     one = {
@@ -154,9 +154,9 @@ def warned(kind: str, status: bool) -> NodeClass:
 
 
 @pytest.mark.parametrize(("kind", "wrong"), [(reasons.LOGS_REACHABLE, False), (reasons.CLOCK_SKEWED, True)])
-def test_a_benchmark_says_what_its_classes_say_before_it_deploys_anything(kind: str, wrong: bool) -> None:
+def test_a_benchmark_copies_conditions_of_its_classes_before_it_deploys_anything(kind: str, wrong: bool) -> None:
     world = World()
-    world.classes["user"] = warned(kind, wrong)
+    world.classes["user"] = class_with_condition(kind, wrong)
     while not world.benchmark.status.conditions:
         world.reconcile()
     (found,) = [item for item in world.benchmark.status.conditions if item.type == kind]
@@ -169,16 +169,16 @@ def test_a_benchmark_says_what_its_classes_say_before_it_deploys_anything(kind: 
 
 def test_a_class_that_lacks_nothing_adds_no_condition() -> None:
     world = World()
-    world.classes["user"] = warned(reasons.LOGS_REACHABLE, True)
+    world.classes["user"] = class_with_condition(reasons.LOGS_REACHABLE, True)
     world.run()
     assert not {reasons.LOGS_REACHABLE, reasons.CLOCK_SKEWED} & {
         item.type for item in world.benchmark.status.conditions
     }
 
 
-def test_the_next_run_says_that_clocks_were_set() -> None:
+def test_the_next_run_reports_that_clocks_agree_again() -> None:
     world = World()
-    world.classes["user"] = warned(reasons.CLOCK_SKEWED, True)
+    world.classes["user"] = class_with_condition(reasons.CLOCK_SKEWED, True)
     world.run()
     world.classes["user"] = world_class("user")
     world.change_spec(rerun="again")

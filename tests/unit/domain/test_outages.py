@@ -1,4 +1,4 @@
-"""Nodes that are away for a while: nothing fails, nothing is lost, and no trial counts that an outage has disturbed."""
+"""Outages of nodes fail no case and lose no trial. A trial that an outage disturbs does not count."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -25,29 +25,29 @@ from tierbench.workloads.workload import ROLE_SERVER
 HOUR = timedelta(hours=1)
 
 
-def seconds(world: OutageWorld, number: int) -> None:
-    """Lets so many seconds pass."""
+def pass_seconds(world: OutageWorld, number: int) -> None:
+    """Lets a number of seconds pass."""
     until = world.now + timedelta(seconds=number)
     while world.now < until:
         world.advance()
 
 
-def away(world: OutageWorld, name: str, number: int = 90) -> None:
-    """Cuts a node off for so many seconds."""
+def cut_off_for(world: OutageWorld, name: str, number: int = 90) -> None:
+    """Cuts a node off for a number of seconds."""
     world.cut_off(name)
-    seconds(world, number)
+    pass_seconds(world, number)
     world.reconnect(name)
 
 
-def measuring(world: OutageWorld, trials: int = 1) -> OutageWorld:
-    """Waits until clients have printed so many trials."""
+def run_until_trials(world: OutageWorld, trials: int = 1) -> OutageWorld:
+    """Waits until clients have printed a number of trials."""
     while len(world.printed) < trials:
         world.advance()
     return world
 
 
 def assert_all_measured(world: OutageWorld, *, noticed: bool = True) -> None:
-    """Every trial counts once and is good, and every other one that was printed is in the record as interrupted."""
+    """Asserts that all trials that count are good, and the other ones in the records are interrupted."""
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert {result.status.phase for result in world.results.values()} == {ResultPhase.COMPLETE}
     trials = [trial for record in world.records.values() for trial in record.status.trials]
@@ -63,7 +63,7 @@ def known_outages(world: OutageWorld) -> tuple[Outage, ...]:
     return status.outages
 
 
-def counted(world: OutageWorld) -> list[tuple[str, int]]:
+def counted_trials(world: OutageWorld) -> list[tuple[str, int]]:
     return sorted(
         (name, trial.trial)
         for name, record in world.records.items()
@@ -75,13 +75,13 @@ def counted(world: OutageWorld) -> list[tuple[str, int]]:
 @pytest.mark.parametrize("mode", [STALL, FAIL, EXIT])
 @pytest.mark.parametrize("name", ["u1", "c1"])
 def test_a_trial_in_an_outage_is_measured_again(mode: str, name: str) -> None:
-    world = measuring(OutageWorld(mode=mode), 3)
-    away(world, name)
+    world = run_until_trials(OutageWorld(mode=mode), 3)
+    cut_off_for(world, name)
     world.run()
     assert_all_measured(world)
-    assert counted(world) == every_trial_once(world)
+    assert counted_trials(world) == every_trial_once(world)
     interrupted = [trial for one in world.records.values() for trial in one.status.trials if trial.interrupted]
-    assert len(world.printed) == len(counted(world)) + len(interrupted)
+    assert len(world.printed) == len(counted_trials(world)) + len(interrupted)
     assert bool(interrupted) == (mode != EXIT)
     assert all(f"Node {name} was not Ready" in str(trial.failure) for trial in interrupted if mode == STALL)
     (outage,) = known_outages(world)
@@ -91,18 +91,20 @@ def test_a_trial_in_an_outage_is_measured_again(mode: str, name: str) -> None:
     assert ("Interrupted" in facts) == bool(interrupted)
 
 
-def test_a_trial_that_ended_well_while_a_node_was_away_counts() -> None:
-    """Client and server are on the cut node's side, and reach each other."""
-    world = measuring(OutageWorld(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"]), mode=LOCAL), 1)
+def test_a_good_trial_during_an_outage_counts() -> None:
+    """Client and server still reach each other."""
+    world = run_until_trials(
+        OutageWorld(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"]), mode=LOCAL), 1
+    )
     (pod,) = world.clients()
-    away(world, "u1", 150)
+    cut_off_for(world, "u1", 150)
     assert len(world.logs[pod.uid].splitlines()) == 3
     world.run()
     assert_all_measured(world)
     assert len(world.printed) == 3, "a trial was run twice"
 
 
-def test_deadlines_count_the_time_in_which_work_was_possible() -> None:
+def test_a_deadline_does_not_contain_an_outage() -> None:
     """The outage is as long as the deadline of the client."""
     spec = {"servers": {"nodeClassNames": ["cloud"]}, "fileSizes": ["1Mi"], "repetitions": 1}
     timeouts = {"trialSeconds": 1, "nodeNotReadySeconds": 300}
@@ -111,14 +113,14 @@ def test_deadlines_count_the_time_in_which_work_was_possible() -> None:
         world.advance()
     (job,) = world.jobs.values()
     assert job.work is not None
-    wall = world.manifests[job.name]["spec"]["activeDeadlineSeconds"]
-    assert wall == job.work.total_seconds() + 300
-    away(world, "u1", round(job.work.total_seconds()) + 100)
+    job_deadline = world.manifests[job.name]["spec"]["activeDeadlineSeconds"]
+    assert job_deadline == job.work.total_seconds() + 300
+    cut_off_for(world, "u1", round(job.work.total_seconds()) + 100)
     world.run()
     assert_all_measured(world)
 
 
-def test_a_client_that_does_not_end_in_time_is_ended_before_its_wall() -> None:
+def test_a_hanging_client_ends_before_the_deadline_of_its_job() -> None:
     spec = {"servers": {"nodeClassNames": ["cloud"]}, "fileSizes": ["1Mi"], "timeouts": {"trialSeconds": 1}}
     world = OutageWorld(benchmark(**spec), mode=HANG)
     while not world.clients():
@@ -131,18 +133,18 @@ def test_a_client_that_does_not_end_in_time_is_ended_before_its_wall() -> None:
     assert world.now - job.created < job.work + timedelta(seconds=60)
 
 
-def test_the_deadline_is_right_after_a_restart_of_the_operator() -> None:
+def test_a_restarted_operator_knows_the_start_of_an_outage() -> None:
     """No operator ran from before the outage until its middle."""
     world = OutageWorld(
         benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"], timeouts={"nodeNotReadySeconds": 300})
     )
-    measuring(world, 1)
+    run_until_trials(world, 1)
     world.cut_off("u1")
     for _ in range(150):
         world.step()
     noticed = world.nodes["u1"].unready_since
     assert noticed is not None
-    seconds(world, 50)
+    pass_seconds(world, 50)
     (outage,) = known_outages(world)
     assert outage.start_time == format_time(noticed)
     world.reconnect("u1")
@@ -150,14 +152,14 @@ def test_the_deadline_is_right_after_a_restart_of_the_operator() -> None:
     assert_all_measured(world)
 
 
-def test_a_server_that_has_run_for_long_may_be_away() -> None:
-    """A server is not Ready while its node is away. Its cases failed at once."""
-    world = measuring(OutageWorld())
+def test_an_old_server_survives_an_outage() -> None:
+    """The server is not Ready while its node is away, but this fails none of its cases."""
+    world = run_until_trials(OutageWorld())
     for pod in list(world.pods.values()):
         if pod.role == ROLE_SERVER:
             world.pods[pod.name] = replace(pod, created=START - HOUR)
     world.cut_off("c1")
-    seconds(world, 60)
+    pass_seconds(world, 60)
     update = next(item for item in world.benchmark.status.conditions if item.type == reasons.SERVER_READY)
     assert (update.status, update.reason) == ("False", reasons.NODE_NOT_READY)
     world.reconnect("c1")
@@ -165,8 +167,8 @@ def test_a_server_that_has_run_for_long_may_be_away() -> None:
     assert_all_measured(world)
 
 
-def test_a_node_that_stays_away_fails_its_cases_only() -> None:
-    world = measuring(OutageWorld(), 3)
+def test_a_node_that_stays_away_fails_only_its_cases() -> None:
+    world = run_until_trials(OutageWorld(), 3)
     world.cut_off("j1")
     world.run()
     failed = {result.spec.server.node_class for result in world.results.values() if result.status.reason}
@@ -174,38 +176,37 @@ def test_a_node_that_stays_away_fails_its_cases_only() -> None:
     assert {result.status.reason for result in world.results.values()} == {"", reasons.NODE_NOT_READY}
 
 
-def test_a_trial_is_measured_again_twice_at_most() -> None:
-    """Each time the client's node is away. The third trial counts, as slow as it is."""
+def test_a_trial_is_repeated_at_most_twice() -> None:
+    """The node of the client is away each time. The third trial counts although it is slow."""
     world = OutageWorld(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"], repetitions=1))
     for attempt in range(1, 4):
         while not any(pod.attempt == attempt for pod in world.clients()):
             world.advance()
         (pod,) = (pod for pod in world.clients() if pod.attempt == attempt)
         world.pods[pod.name] = replace(pod, started=True)
-        away(world, "u1")
+        cut_off_for(world, "u1")
     world.run()
     (record,) = world.records.values()
     assert [(trial.attempt, trial.interrupted) for trial in record.status.trials] == [(1, True), (2, True), (3, False)]
     assert world.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_outages_allow_further_clients() -> None:
-    """A client fails in each outage. A case ends after three failed clients otherwise."""
+def test_a_client_that_fails_in_an_outage_does_not_count() -> None:
+    """A client fails in each of four outages. Otherwise a case ends after three failed clients."""
     world = OutageWorld(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi"]), mode=EXIT)
     for attempt in range(1, 5):
         while not any(pod.attempt == attempt for pod in world.clients()):
             world.advance()
-        away(world, "c1")
+        cut_off_for(world, "c1")
     world.run()
     assert_all_measured(world)
     assert {trial.attempt for one in world.records.values() for trial in one.status.trials} == {5}
 
 
 @pytest.mark.parametrize("ahead", [-HOUR, HOUR, START.replace(year=1970) - START])
-def test_a_clock_that_is_off_does_not_matter(ahead: timedelta) -> None:
-    """Trials of such a client are distinguished as those of other clients are."""
-    world = measuring(OutageWorld(ahead={"u1": ahead}), 3)
-    away(world, "u1")
+def test_interrupted_trials_are_found_despite_a_skewed_clock(ahead: timedelta) -> None:
+    world = run_until_trials(OutageWorld(ahead={"u1": ahead}), 3)
+    cut_off_for(world, "u1")
     world.run()
     assert_all_measured(world)
     assert len([trial for one in world.records.values() for trial in one.status.trials if trial.interrupted]) == 1
@@ -215,7 +216,7 @@ def test_a_clock_that_is_off_does_not_matter(ahead: timedelta) -> None:
 @pytest.mark.parametrize("kind", ["files", "brokers"])
 @examples(0.3)
 @given(st.data())
-def test_nodes_that_go_away_at_any_time_lose_nothing(kind: str, mode: str, data: st.DataObject) -> None:
+def test_nodes_that_go_away_at_any_time_lose_no_trial(kind: str, mode: str, data: st.DataObject) -> None:
     """The operator is killed at any write. An outage that Kubernetes does not notice may fail a trial."""
     spec: dict[str, Any] = {"repetitions": data.draw(st.integers(1, 3))}
     spec |= {"preflight": {}} if data.draw(st.booleans()) else {}
@@ -251,11 +252,11 @@ def test_nodes_that_go_away_at_any_time_lose_nothing(kind: str, mode: str, data:
     cases = range(1, 3)
     prefix = "ft" if kind == "files" else "bb"
     numbers = range(1, spec["repetitions"] + 1)
-    assert counted(world) == [(f"{prefix}-demo-r1-c{case:03d}", number) for case in cases for number in numbers]
+    assert counted_trials(world) == [(f"{prefix}-demo-r1-c{case:03d}", number) for case in cases for number in numbers]
 
 
-def test_what_a_kubelet_says_of_itself_has_its_own_clock() -> None:
-    """A node that reports that it is not Ready, in 1970, has only just begun to do so."""
+def test_a_transition_that_a_kubelet_reports_has_no_known_time() -> None:
+    """The clock of a node that reports that it is not Ready may be in 1970."""
     ready = {"type": "Ready", "lastTransitionTime": "1970-01-01T00:00:10Z"}
     raw = {"metadata": {"name": "n"}, "status": {"conditions": [{**ready, "status": "False"}]}}
     assert node_view(raw).unready_since is None
@@ -264,8 +265,8 @@ def test_what_a_kubelet_says_of_itself_has_its_own_clock() -> None:
 
 
 @pytest.mark.parametrize(("started", "ahead"), [(-3600, -3600), (3600, 3600), (4, 0), (-4, -4), (90, 0)])
-def test_the_clock_of_a_node_shows_when_it_accepts_a_pod(started: int, ahead: int) -> None:
-    """One that was cut off accepts it late."""
+def test_the_start_time_of_a_pod_shows_the_clock_of_its_node(started: int, ahead: int) -> None:
+    """A node that was cut off accepts the pod late."""
     labels = {"tierbench.io/role": "client", "tierbench.io/run": "1"}
     placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": format_time(START)}
     raw = {

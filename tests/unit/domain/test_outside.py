@@ -1,4 +1,4 @@
-"""External classes: their members, what a benchmark asks of them, and what it does not."""
+"""External classes: their members, and what benchmarks can measure with them."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -67,7 +67,7 @@ def test_a_class_without_members_says_how_to_invite_one() -> None:
     assert "`kubectl tierbench join laptop`" in condition_of(status)[2]
 
 
-def test_a_class_without_collector_has_a_reason() -> None:
+def test_a_class_without_a_collector_reports_it() -> None:
     assert condition_of(resolve_members(external("a"), {"a": member()}, None, START))[:2] == ("False", "NoCollector")
 
 
@@ -80,7 +80,7 @@ def test_a_silent_member_stays_a_member_and_a_busy_one_may_be_silent() -> None:
     assert resolve_members(stored, {"a": member(busy=True)}, COLLECTOR, later).ready_nodes == 1
 
 
-def test_the_time_of_a_member_changes_once_a_minute() -> None:
+def test_the_last_seen_time_of_a_member_changes_once_per_minute() -> None:
     """Each change is a write to the API server."""
     stored = ready(external("a"), "a")
     for seconds, written in ((1, 0), (59, 0), (61, 61)):
@@ -90,7 +90,7 @@ def test_the_time_of_a_member_changes_once_a_minute() -> None:
         assert (status == stored.status) == (written == 0)
 
 
-def test_a_machine_that_loses_its_invitation_is_no_member() -> None:
+def test_a_machine_that_loses_its_invitation_is_not_a_member() -> None:
     stored = ready(external("a", "b"), "a", "b")
     without = external("b", status=stored.status)
     assert list(members_of(without)) == ["b"]
@@ -108,42 +108,42 @@ def test_a_machine_that_loses_its_invitation_is_no_member() -> None:
     assert resolve_members(again, {"a": member()}, COLLECTOR, START).members == ()
 
 
-def world(asked: Benchmark, laptop: NodeClass) -> World:
+def make_world(asked: Benchmark, laptop: NodeClass) -> World:
     images = Images(client="client:1", programs=World().images.programs, collector="https://192.0.2.7:30443")
     return World(asked, classes={"cloud": node_class("cloud"), "laptop": laptop}, images=images)
 
 
-def scheduled(found: World) -> tuple[str, str, str]:
-    (condition,) = [one for one in found.benchmark.status.conditions if one.type == reasons.SCHEDULED]
+def scheduled(world: World) -> tuple[str, str, str]:
+    (condition,) = [one for one in world.benchmark.status.conditions if one.type == reasons.SCHEDULED]
     return condition.status, condition.reason, condition.message
 
 
-def test_a_benchmark_waits_until_a_machine_joins_then_a_stand_in_does_what_a_client_does() -> None:
+def test_a_benchmark_waits_for_a_member_then_its_stand_in_measures() -> None:
     empty = external("a")
-    found = world(
+    world = make_world(
         benchmark(**OUTSIDE), empty.model_copy(update={"status": resolve_members(empty, {}, COLLECTOR, START)})
     )
-    found.reconcile()
-    assert str(found.benchmark.status.phase) == "Pending"
-    assert scheduled(found)[:2] == ("False", "NoMember")
-    assert "`kubectl tierbench join laptop`" in scheduled(found)[2]
-    found.classes["laptop"] = ready(empty, "a")
-    while not found.jobs:
-        found.advance()
-    assert set(found.leases) == {"c1", PLACE}
-    (job,) = found.jobs
-    pod = found.manifests[job]["spec"]["template"]["spec"]
+    world.reconcile()
+    assert str(world.benchmark.status.phase) == "Pending"
+    assert scheduled(world)[:2] == ("False", "NoMember")
+    assert "`kubectl tierbench join laptop`" in scheduled(world)[2]
+    world.classes["laptop"] = ready(empty, "a")
+    while not world.jobs:
+        world.advance()
+    assert set(world.leases) == {"c1", PLACE}
+    (job,) = world.jobs
+    pod = world.manifests[job]["spec"]["template"]["spec"]
     arguments = pod["containers"][0]["args"]
     assert arguments[0] == "stand-in"
     assert {"--class=laptop", "--work=https://192.0.2.7:30443/v1/work/default/$(POD_NAME)"} <= set(arguments)
     assert "requiredDuringSchedulingIgnoredDuringExecution" not in pod["affinity"]["nodeAffinity"]
-    (target,) = plan_of(found.manifests[job])["targets"]
-    agent = found.services["ft-demo-r1-s1-agent"]
+    (target,) = plan_of(world.manifests[job])["targets"]
+    agent = world.services["ft-demo-r1-s1-agent"]
     assert agent["spec"]["type"] == "NodePort"
     assert target["agent"]["url"] == f"https://198.18.0.1:{agent['spec']['ports'][0]['nodePort']}"
-    found.run()
-    assert found.benchmark.status.phase is Phase.COMPLETE
-    (result,) = found.results.values()
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    (result,) = world.results.values()
     assert result.status.counts.completed == 3
     assert (result.spec.client.node, result.spec.client.architecture, result.spec.client.os_image) == (
         PLACE,
@@ -156,22 +156,22 @@ def test_the_deadline_includes_the_time_in_which_a_member_may_be_away() -> None:
     deadlines = {}
     for name, laptop in (("in", node_class("user")), ("out", ready(external("a"), "a"))):
         spec = {**OUTSIDE, "timeouts": {"nodeNotReadySeconds": 900}}
-        found = world(benchmark(**spec), laptop)
-        while not found.jobs:
-            found.advance()
-        (job,) = found.jobs
-        deadlines[name] = found.manifests[job]["spec"]["activeDeadlineSeconds"]
-        arguments = found.manifests[job]["spec"]["template"]["spec"]["containers"][0]["args"]
+        world = make_world(benchmark(**spec), laptop)
+        while not world.jobs:
+            world.advance()
+        (job,) = world.jobs
+        deadlines[name] = world.manifests[job]["spec"]["activeDeadlineSeconds"]
+        arguments = world.manifests[job]["spec"]["template"]["spec"]["containers"][0]["args"]
         assert ("--absent-seconds=900" in arguments) == (name == "out")
     assert deadlines["out"] == deadlines["in"] + 2 * 900
 
 
-def test_an_agent_has_no_port_on_nodes_for_clients_in_the_cluster() -> None:
-    found = world(benchmark(**{**OUTSIDE, "clients": {"nodeClassNames": ["user"]}}), external())
-    found.classes["user"] = node_class("user")
-    while not found.jobs:
-        found.advance()
-    assert found.services["ft-demo-r1-s1-agent"]["spec"]["type"] == "ClusterIP"
+def test_an_agent_has_no_node_port_for_clients_in_the_cluster() -> None:
+    world = make_world(benchmark(**{**OUTSIDE, "clients": {"nodeClassNames": ["user"]}}), external())
+    world.classes["user"] = node_class("user")
+    while not world.jobs:
+        world.advance()
+    assert world.services["ft-demo-r1-s1-agent"]["spec"]["type"] == "ClusterIP"
 
 
 @pytest.mark.parametrize(
@@ -187,42 +187,42 @@ def test_an_agent_has_no_port_on_nodes_for_clients_in_the_cluster() -> None:
         (broker_benchmark(**AT, brokers=[{"name": "k", "kafka": {"provider": "Strimzi"}}]), "Strimzi"),
     ],
 )
-def test_what_cannot_be_measured_from_outside_is_not_begun(asked: Benchmark, words: str) -> None:
-    found = world(asked, ready(external("a"), "a"))
-    found.classes["jetson"], found.policy = node_class("jetson"), Policy(links=True)
-    found.reconcile()
-    assert scheduled(found)[:2] == ("False", "NotFromOutside")
-    assert words in scheduled(found)[2]
-    assert not found.pods
+def test_a_benchmark_that_cannot_run_outside_does_not_start(asked: Benchmark, words: str) -> None:
+    world = make_world(asked, ready(external("a"), "a"))
+    world.classes["jetson"], world.policy = node_class("jetson"), Policy(links=True)
+    world.reconcile()
+    assert scheduled(world)[:2] == ("False", "NotFromOutside")
+    assert words in scheduled(world)[2]
+    assert not world.pods
 
 
 def test_a_member_that_is_restarted_after_each_trial_measures_all_of_them() -> None:
-    """A client in the cluster has three attempts. A machine that measures something in each of them has more."""
-    found = world(benchmark(**OUTSIDE, repetitions=8), ready(external("a"), "a"))
+    """A client in the cluster has three attempts. A member that measures something in each attempt has more."""
+    world = make_world(benchmark(**OUTSIDE, repetitions=8), ready(external("a"), "a"))
     failure = {"reason": "Interrupted", "message": "the member was restarted"}
-    while found.due:
-        found.advance()
-        for pod in [one for one in found.pods.values() if one.role == "client" and one.terminated is None]:
-            if log := found.logs.get(pod.uid):
-                found.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", seal(log, failure)))
-    (result,) = found.results.values()
+    while world.due:
+        world.advance()
+        for pod in [one for one in world.pods.values() if one.role == "client" and one.terminated is None]:
+            if log := world.logs.get(pod.uid):
+                world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", seal(log, failure)))
+    (result,) = world.results.values()
     assert result.status.counts.completed == 8
-    assert max(trial.attempt for trial in found.records[result.metadata.name].status.trials) == 8
+    assert max(trial.attempt for trial in world.records[result.metadata.name].status.trials) == 8
 
 
 def test_a_broker_is_measured_from_outside() -> None:
-    found = world(broker_benchmark(**AT, servers={"nodeClassNames": ["cloud"]}), ready(external("a"), "a"))
-    while not found.jobs:
-        found.advance()
-    (job,) = found.jobs
-    assert found.manifests[job]["spec"]["template"]["spec"]["containers"][0]["args"][0] == "stand-in"
-    found.run()
-    assert found.benchmark.status.phase is Phase.COMPLETE
+    world = make_world(broker_benchmark(**AT, servers={"nodeClassNames": ["cloud"]}), ready(external("a"), "a"))
+    while not world.jobs:
+        world.advance()
+    (job,) = world.jobs
+    assert world.manifests[job]["spec"]["template"]["spec"]["containers"][0]["args"][0] == "stand-in"
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
 
 
-def test_the_preflight_leaves_out_clients_outside() -> None:
-    found = world(benchmark(**OUTSIDE, preflight={}), ready(external("a"), "a"))
-    found.run()
-    assert found.benchmark.status.phase is Phase.COMPLETE
-    (condition,) = [one for one in found.benchmark.status.conditions if one.type == reasons.NETWORK_MEASURED]
+def test_the_preflight_skips_external_clients() -> None:
+    world = make_world(benchmark(**OUTSIDE, preflight={}), ready(external("a"), "a"))
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    (condition,) = [one for one in world.benchmark.status.conditions if one.type == reasons.NETWORK_MEASURED]
     assert (condition.status, condition.reason) == ("False", "NotFromOutside")

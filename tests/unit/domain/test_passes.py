@@ -43,21 +43,21 @@ class LingeringWorld(World):
     """Pods of deleted clients stay for long."""
 
     def step(self) -> None:
-        """What would go stays."""
+        """Keeps the pods of deleted clients."""
         pods = {name: pod for name, pod in self.pods.items() if pod.deleting and pod.role == ROLE_CLIENT}
         super().step()
         self.pods = {**pods, **self.pods}
 
 
 def shared(passes: int = 2, **spec: Any) -> World:
-    """Both classes on one node: cases 1 and 2 with the one server, 3 and 4 with the other."""
+    """Returns a world with both classes on one node: one server has cases 1 and 2, the other 3 and 4."""
     world = World(benchmark(order={"passes": passes}, **spec))
     shared_node(world)
     return world
 
 
 def servers_in_turn(world: World) -> list[str]:
-    """Runs to the end; the names of the servers that were up, in order."""
+    """Runs to the end. Returns the names of the servers that were up, in order."""
     seen: dict[str, None] = {}
 
     def see(pod: PodView) -> None:
@@ -69,12 +69,12 @@ def servers_in_turn(world: World) -> list[str]:
 
 
 def cases_in_turn(world: World) -> list[tuple[int, tuple[int, ...]]]:
-    """Cases, each with the trials of it that came in a row."""
+    """Returns cases, each with those of its trials that came in a row."""
     turns = (tuple(map(int, turn.split(":"))) for _, turn in world.printed)
     return [(case, tuple(trial for _, trial in found)) for case, found in groupby(turns, lambda turn: turn[0])]
 
 
-def test_the_second_pass_is_backwards_and_has_servers_of_its_own() -> None:
+def test_the_second_pass_runs_backwards_and_has_its_own_servers() -> None:
     world = shared(repetitions=5)
     assert servers_in_turn(world) == ["s1", "s2", "s2-1", "s1-1"]
     first, second = (1, 2, 3), (4, 5)
@@ -85,14 +85,14 @@ def test_the_second_pass_is_backwards_and_has_servers_of_its_own() -> None:
     assert nothing_left(world)
 
 
-def test_brokers_on_the_same_nodes_take_turns_and_their_nodes_alternate_in_each() -> None:
+def test_brokers_on_the_same_nodes_take_turns_and_nodes_alternate_in_each_turn() -> None:
     world = World(broker_benchmark(**TWO_BROKERS, repetitions=4))
     assert servers_in_turn(world) == ["s1", "s3", "s2", "s4", "s2-1", "s4-1", "s1-1", "s3-1"]
     alternations = [result.spec.alternation for _, result in sorted(world.results.items())]
     assert [found and found.cases for found in alternations] == [(1, 3), (2, 4), (1, 3), (2, 4)]
 
 
-def test_servers_of_a_refinement_have_names_of_their_own_in_each_pass() -> None:
+def test_servers_of_a_refinement_have_their_own_names_in_each_pass() -> None:
     world = CliffWorld(benchmark(fileSizes=["1Mi", "64Mi"], runPolicy={"refine": {"withinPercent": 400}}))
     shared_node(world)
     found = servers_in_turn(world)
@@ -122,8 +122,8 @@ def test_servers_that_are_up_at_the_same_time_have_one_pass() -> None:
 
 
 @pytest.mark.parametrize(("passes", "expected"), [(1, 1.049), (2, 1.0), (4, 1.0), (10, 1.0)])
-def test_a_drift_is_no_difference_of_servers_that_share_a_node(passes: int, expected: float) -> None:
-    """Both are equal. In one pass they seem to differ by half of the drift."""
+def test_several_passes_remove_the_drift_between_servers_that_share_a_node(passes: int, expected: float) -> None:
+    """Both servers are equal. In one pass they seem to differ by half of the drift."""
     world = DriftingWorld(benchmark(repetitions=20, order={"passes": passes}))
     shared_node(world)
     assert ratio(world) == pytest.approx(expected, abs=0.003)
@@ -145,7 +145,7 @@ def test_a_result_grows_over_the_passes_and_ends_once() -> None:
     assert len([event for event in world.events if event.reason == reasons.CASE_MEASURED]) == 4
 
 
-def test_a_new_pass_is_no_interruption_and_a_lost_client_is_one() -> None:
+def test_a_lost_client_is_an_interruption_and_a_new_pass_is_not() -> None:
     world = shared(repetitions=4)
     until_printed(world, 13)
     world.reconcile()
@@ -170,7 +170,7 @@ def test_a_terminating_client_of_the_first_pass_is_ignored_in_the_second() -> No
 
 
 def test_each_pass_has_three_attempts() -> None:
-    """Two are lost in each: four, and nothing is given up."""
+    """Two clients are lost in each pass, and every case completes."""
     world = shared(repetitions=6)
 
     def lose(pod: PodView) -> None:
@@ -243,7 +243,7 @@ def test_a_run_suspended_between_two_passes_continues_with_the_second() -> None:
 
 @st.composite
 def plans(draw: st.DrawFn) -> Any:
-    """Cases, teams, an order, repetitions and passes."""
+    """Draws cases, server groups, an order, repetitions and passes."""
     sizes = draw(st.lists(st.integers(1, 4), min_size=1, max_size=4))
     server_groups = [
         tuple(ServerPlacement(f"class{place}", ordinal) for ordinal in range(size)) for place, size in enumerate(sizes)

@@ -1,4 +1,4 @@
-"""The preflight: each pair of nodes once, before the first case, and never in the way of the cases."""
+"""The preflight measures each pair of nodes once, before the first case, and never during a case."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,7 @@ from tierbench.domain import reasons
 from tierbench.domain.views import PodView, Problem, Termination
 from tierbench.workloads.workload import ROLE_CLIENT, ROLE_SERVER
 
-ASKED: dict[str, Any] = {"preflight": {}}
+PREFLIGHT: dict[str, Any] = {"preflight": {}}
 PREFLIGHT_JOBS = tuple(f"ft-demo-r1-c{number}-a1" for number in range(1001, 1005))
 
 
@@ -32,7 +32,7 @@ def network_measured(world: World) -> tuple[str, str, str]:
 
 
 def test_each_pair_is_measured_once_before_the_first_case() -> None:
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     world.run()
     assert [name for name, _ in world.printed][:4] == list(PREFLIGHT_JOBS)
     assert len(world.printed) == 4 + 12
@@ -48,7 +48,7 @@ def test_each_pair_is_measured_once_before_the_first_case() -> None:
 
 
 def test_the_leases_last_until_the_servers_of_the_benchmark_are_due() -> None:
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     while len(networks(world)) < 2 or networks(world)[1].download is None:
         world.advance()
     ready = world.now + timedelta(seconds=world.benchmark.spec.timeouts.server_ready_seconds)
@@ -56,7 +56,7 @@ def test_the_leases_last_until_the_servers_of_the_benchmark_are_due() -> None:
 
 
 def test_every_result_has_its_network_and_the_preflight_has_no_result() -> None:
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     world.run()
     assert sorted(world.results) == [f"ft-demo-r1-c00{number}" for number in (1, 2, 3, 4)]
     assert world.benchmark.status.progress == "4/4"
@@ -73,7 +73,7 @@ def test_without_preflight_the_network_is_not_measured() -> None:
 
 
 def test_the_next_run_repeats_the_preflight() -> None:
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     world.run()
     world.change_spec(rerun="again")
     world.reconcile()
@@ -91,7 +91,7 @@ def test_a_missing_image_is_reported_and_stops_no_case() -> None:
         if pod.role == ROLE_SERVER and pod.slot >= 2:
             world.pods[pod.name] = replace(pod, ready=False, problem=problem)
 
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     run_with(world, partial(lacks_image, world))
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())
@@ -109,7 +109,7 @@ def test_a_blocked_direction_does_not_affect_other_directions_and_pairs() -> Non
             world.logs[pod.uid] = failed
             world.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", seal(failed)))
 
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     run_with(world, partial(is_blocked, world))
     blocked, whole = networks(world)
     assert (blocked.reason, blocked.download) == ("AttemptsExhausted", None)
@@ -128,7 +128,7 @@ def test_ping_without_permission_reports_the_remedy() -> None:
             ending = seal("", {"reason": "PingNotPermitted", "message": message})
             world.pods[pod.name] = replace(pod, terminated=Termination(1, "Error", ending))
 
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
     run_with(world, partial(may_not_ping, world))
     assert networks(world)[0].reason == "PingNotPermitted"
     assert message in network_measured(world)[2]
@@ -142,20 +142,20 @@ def test_a_client_that_is_lost_or_times_out_is_reported() -> None:
                 world.kill_pod(pod.name)
                 world.jobs[pod.name] = replace(world.jobs[pod.name], timed_out=late)
 
-        world = World(benchmark(**ASKED))
+        world = World(benchmark(**PREFLIGHT))
         run_with(world, partial(is_lost, world))
         assert networks(world)[0].reason == reason
-        assert "spec.timeouts" not in network_measured(world)[2], "no timeout of the spec is that of a preflight"
+        assert "spec.timeouts" not in network_measured(world)[2], "no timeout of the spec applies to a preflight"
         assert world.benchmark.status.progress == "4/4"
 
 
 def test_cases_as_fast_as_the_network_have_a_fact() -> None:
-    world = World(benchmark(**ASKED), nanoseconds=round(2**20 * 8 / 78e6 * 1e9))
+    world = World(benchmark(**PREFLIGHT), nanoseconds=round(2**20 * 8 / 78e6 * 1e9))
     world.run()
     for result in world.results.values():
         (fact,) = (fact for fact in result.status.facts if fact.reason == "NetworkBound")
         assert "The network was the limit in 3 of 3 trials: at least 90% of the 80.0 Mbit/s down" in fact.message
-    slow = World(benchmark(**ASKED))
+    slow = World(benchmark(**PREFLIGHT))
     slow.run()
     assert all(fact.reason != "NetworkBound" for result in slow.results.values() for fact in result.status.facts)
 
@@ -169,13 +169,13 @@ def pairs_of(asked: Benchmark, *more: str) -> tuple[list[tuple[str, str]], World
     return [(item.server_node, item.client_node) for item in networks(world)], world
 
 
-def test_every_node_of_a_brokers_clients_has_its_pair() -> None:
+def test_every_client_node_of_a_broker_has_its_pair() -> None:
     clients = {
         "nodeClassNames": ["user"],
         "pods": 2,
         "subscribers": {"type": "Separate", "nodeClassName": "subscriber"},
     }
-    found, world = pairs_of(broker_benchmark(**ASKED, clients=clients), "u2")
+    found, world = pairs_of(broker_benchmark(**PREFLIGHT, clients=clients), "u2")
     assert found == [(server, client) for server in ("c1", "j1") for client in ("s1", "u1", "u2")]
     for result in world.results.values():
         assert [item.client_node for item in result.spec.networks] == ["s1", "u1", "u2"]
@@ -186,7 +186,7 @@ def test_an_external_broker_has_no_pair(kept: bool) -> None:
     outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
     ours = [{"name": "mosquitto", "mosquitto": {}}] if kept else []
     servers = {"nodeClassNames": ["cloud"]} if kept else None
-    found, world = pairs_of(broker_benchmark(**ASKED, brokers=[*ours, outside], servers=servers))
+    found, world = pairs_of(broker_benchmark(**PREFLIGHT, brokers=[*ours, outside], servers=servers))
     assert found == ([("c1", "u1")] if kept else [])
     external = [result for result in world.results.values() if result.spec.levels["broker"] == "outside"]
     assert external
@@ -194,10 +194,10 @@ def test_an_external_broker_has_no_pair(kept: bool) -> None:
 
 
 def test_an_external_broker_does_not_use_the_pair_of_a_broker_on_the_same_node() -> None:
-    """Both are used from cloud's node, and ours stands there, too."""
+    """Clients use both brokers from the node of cloud, where our broker runs, too."""
     outside = {"name": "outside", "external": {"address": "broker.example:1883", "protocol": "MQTT"}}
     asked = broker_benchmark(
-        **ASKED,
+        **PREFLIGHT,
         brokers=[{"name": "mosquitto", "mosquitto": {}}, outside],
         servers={"nodeClassNames": ["cloud"]},
         clients={"nodeClassNames": ["cloud"]},
@@ -210,7 +210,7 @@ def test_an_external_broker_does_not_use_the_pair_of_a_broker_on_the_same_node()
 
 
 def test_the_preflight_never_runs_during_a_case() -> None:
-    world = World(benchmark(**ASKED))
+    world = World(benchmark(**PREFLIGHT))
 
     def are_apart(_: PodView) -> None:
         cases = {pod.case > 4 for pod in world.pods.values() if pod.role == ROLE_CLIENT and not pod.deleting}
@@ -227,8 +227,8 @@ class OddWorld(World):
         return {"network": {}} if command.startswith("network") else super().measured_by(command, case)
 
 
-def test_a_trial_without_a_measurement_is_not_repeated_without_end() -> None:
-    world = OddWorld(benchmark(**ASKED))
+def test_a_trial_without_a_measurement_is_not_repeated_forever() -> None:
+    world = OddWorld(benchmark(**PREFLIGHT))
     world.run()
     assert {item.reason for item in networks(world)} == {reasons.CLIENT_UNREADABLE}
     assert all(result.status.phase is ResultPhase.COMPLETE for result in world.results.values())

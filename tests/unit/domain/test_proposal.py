@@ -1,4 +1,4 @@
-"""What init proposes for clusters of different shapes."""
+"""`init` proposes a benchmark for clusters of different shapes."""
 
 from collections.abc import Mapping
 
@@ -23,7 +23,7 @@ def node(name: str, architecture: str = "amd64", labels: Mapping[str, str] | Non
 
 
 def shape(proposal: Proposal | None) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """Servers, clients, and whether they may share a node."""
+    """Returns servers, clients, and whether they may share a node."""
     assert proposal is not None
     for body in proposal.node_classes():
         NodeClass.model_validate(body)
@@ -57,7 +57,7 @@ def test_equal_nodes_become_a_class_each_and_a_note_says_so() -> None:
     assert any("All nodes are alike" in note for note in proposal.notes)
 
 
-def test_no_more_classes_than_a_benchmark_allows() -> None:
+def test_init_proposes_no_more_classes_than_a_benchmark_allows() -> None:
     proposal = propose([node(f"node-{number:02d}") for number in range(12)])
     assert proposal is not None
     servers, clients, colocated = shape(proposal)
@@ -79,19 +79,19 @@ def test_one_node_is_measured_by_itself() -> None:
     assert any("cannot be compared" in note for note in proposal.notes)
 
 
-def test_without_nodes_nothing_is_proposed() -> None:
+def test_init_proposes_nothing_without_nodes() -> None:
     assert propose([]) is None
     assert propose_from_classes([]) is None
 
 
-def test_without_the_right_to_list_nodes_the_existing_classes_are_compared() -> None:
+def test_init_compares_existing_classes_if_it_may_not_list_nodes() -> None:
     proposal = propose_from_classes(["pi", "cloud"])
     assert shape(proposal) == (("cloud", "pi"), ("cloud",), True)
     assert proposal is not None
     assert proposal.node_classes() == []
 
 
-def test_values_that_are_no_names_become_different_names() -> None:
+def test_label_values_that_are_not_names_become_different_names() -> None:
     nodes = [node(name, labels={"hw": board}) for name, board in (("a", "Pi_4"), ("b", "Pi.4"), ("c", "client"))]
     proposal = propose(nodes)
     assert proposal is not None

@@ -18,7 +18,7 @@ def wait(minute: int, *items: str) -> Wait:
 
 
 def order(queue: AdmissionQueue, waits: dict[Key, Wait]) -> list[Key]:
-    """Returns the benchmarks in the order in which they get nodes of which there is one, a minute each."""
+    """Returns the benchmarks in the order in which they get a single node, for one minute each."""
     found, left, minute = list[Key](), dict(waits), 60
     while left:
         (key,) = queue.heads()
@@ -46,22 +46,22 @@ def test_namespaces_take_turns() -> None:
     assert order(queue_of(waits), waits) == [A1, B1, C1, A2, A3]
 
 
-def test_namespace_with_many_that_share_no_node_with_each_other_has_one_turn_at_each_node() -> None:
-    """B1 waits for none of those that themselves wait for others of their namespace."""
+def test_only_the_first_benchmark_of_a_namespace_blocks_other_namespaces() -> None:
+    """B1 does not wait for A2, which waits for A1."""
     queue = queue_of({A1: wait(1, "n1", "n2"), A2: wait(2, "n2", "n3"), B1: wait(3, "n3")})
     assert queue.blocker(A2, wait(2, "n2", "n3")) == QueueBlocker("a/a1", frozenset({"n2"}))
     assert queue.blocker(B1, wait(3, "n3")) is None
 
 
 def test_benchmark_of_many_nodes_is_not_overtaken_by_one_that_comes_later() -> None:
-    """Not even while some of its nodes are free."""
+    """This holds even while some of its nodes are free."""
     queue = queue_of({A1: wait(1, "n1", "n2", "n3")})
     for minute, node in enumerate(("n1", "n2", "n3"), start=2):
         assert queue.blocker(B1, wait(minute, node)) == QueueBlocker("a/a1", frozenset({node}))
     assert queue.blocker(B1, wait(9, "n4")) is None
 
 
-def test_turn_counts_at_the_nodes_that_were_taken_alone() -> None:
+def test_turn_counts_only_at_the_nodes_that_were_taken() -> None:
     waits = {A1: wait(1, "n1"), A2: wait(2, "n2"), B1: wait(3, "n1", "n2")}
     queue = queue_of(waits)
     queue.leave(A1, {"n1": START + timedelta(minutes=4)})
@@ -69,7 +69,7 @@ def test_turn_counts_at_the_nodes_that_were_taken_alone() -> None:
     assert queue.blocker(B1, waits[B1]) == QueueBlocker("a/a2", frozenset({"n2"}))
 
 
-def test_turns_of_the_nodes_that_are_held_are_known_after_a_restart() -> None:
+def test_turns_at_held_nodes_are_known_after_a_restart() -> None:
     """The holder may be reconciled after the others of its namespace."""
     waits = {A2: wait(1, "n"), B1: wait(2, "n")}
     queue = queue_of(waits)

@@ -1,4 +1,4 @@
-"""What is kept of results, and how they are accounted for."""
+"""The store of results: what it keeps, how many bytes are stored, and which runs can be deleted."""
 
 import json
 from typing import Any
@@ -15,8 +15,8 @@ KIBIBYTES = {"files": 4, "mosquitto": 6, "kafka": 6, "tcp": 4}
 
 
 @pytest.mark.parametrize("name", KIBIBYTES)
-def test_what_is_kept_answers_as_the_whole_result_does(name: str) -> None:
-    """Advices, metrics and reconciles read it, and nothing that only people read."""
+def test_a_stored_result_answers_like_the_whole_result(name: str) -> None:
+    """The store keeps what advices, metrics and reconciles read, and nothing that only people read."""
     raw = recorded(name).results[0]
     whole = BenchmarkResult.model_validate(raw)
     results = ResultStore()
@@ -42,7 +42,7 @@ def test_an_older_version_changes_nothing() -> None:
     assert results.stored_bytes == 5000
 
 
-def test_observers_learn_of_own_writes_and_of_ends() -> None:
+def test_observers_see_updates_ends_and_deletions() -> None:
     seen: list[tuple[str, bool]] = []
     results = store()
     results.observers.append(lambda raw, *, deleted, ended: seen.append((raw["metadata"]["namespace"], ended)))
@@ -76,7 +76,7 @@ def test_the_stored_bytes_follow_results_that_grow_and_are_deleted() -> None:
     assert results.stored_bytes == 0
 
 
-def test_the_newest_ended_run_and_the_baseline_and_a_run_in_progress_are_not_deletable() -> None:
+def test_the_newest_ended_run_the_baseline_and_a_run_in_progress_are_not_deletable() -> None:
     results = store(*(raw_result(f"r{run}", "b", run) for run in (1, 2, 3, 4)))
     results.update_benchmark(raw_benchmark("b", 4, ended=False, baseline=1), deleted=False)
     assert deletable(results) == [("b", 2)]
@@ -96,7 +96,7 @@ def test_the_largest_runs_of_the_namespace_come_first() -> None:
     assert not results.deletable_runs("elsewhere")
 
 
-def test_runs_without_a_benchmark_are_deletable_and_those_of_an_invalid_status_are_not() -> None:
+def test_runs_are_deletable_without_a_benchmark_but_not_with_an_invalid_status() -> None:
     results = store(raw_result("r", "b", 1))
     assert deletable(results) == [("b", 1)]
     results.update_benchmark(raw_benchmark("b", 2, phase="Dreaming"), deleted=False)
@@ -109,7 +109,7 @@ def superseded(raw: dict[str, Any]) -> dict[str, Any]:
     return {**raw, "metadata": {**raw["metadata"], "labels": {LABEL_SUPERSEDED: "true"}}}
 
 
-def test_a_superseded_run_is_not_the_newest_one_that_has_ended_and_can_be_deleted() -> None:
+def test_a_superseded_run_is_deletable_and_not_the_newest_ended_run() -> None:
     results = store(raw_result("r1", "b", 1), superseded(raw_result("r2", "b", 2)), raw_result("r3", "b", 3))
     raw = raw_benchmark("b", 3, ended=False)
     raw["status"]["run"]["previous"] = 1

@@ -1,11 +1,11 @@
-"""Conditions as they are written, and the reasons that troubleshooting explains."""
+"""The conditions of a status."""
 
 from tests.unit.domain.objects import START, benchmark
 from tierbench.domain.status import ConditionUpdate, set_conditions
 
 
-def test_a_message_longer_than_the_api_allows_is_cut() -> None:
-    """A webhook may say as much as it likes."""
+def test_a_message_longer_than_the_api_allows_is_truncated() -> None:
+    """A webhook may return a message of any length."""
     (written,) = set_conditions(
         benchmark(), [ConditionUpdate("ServerReady", False, "Refused", "denied " * 1000)], START
     )

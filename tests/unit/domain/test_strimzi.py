@@ -1,4 +1,4 @@
-"""A Kafka that Strimzi brings up, in a world in memory: to its end, and refused."""
+"""Runs with a Kafka by Strimzi in a simulated cluster, complete and failed."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -62,11 +62,11 @@ def test_a_run_completes_with_one_kafka_at_a_time() -> None:
     world.run()
     assert world.benchmark.status.phase is Phase.COMPLETE
     assert trials(world) == every_trial_once()
-    assert sorted(kind for kind, _ in world.made) == sorted(4 * KINDS)
-    assert len({name for _, name in world.made}) == 8, "a name was used for two servers"
+    assert sorted(kind for kind, _ in world.created) == sorted(4 * KINDS)
+    assert len({name for _, name in world.created}) == 8, "a name was used for two servers"
     for first in range(0, 12, 4):
-        before = world.made[first : first + 4]
-        assert sorted(world.gone[first : first + 4]) == sorted(before), "the next came before this one went"
+        before = world.created[first : first + 4]
+        assert sorted(world.removed[first : first + 4]) == sorted(before), "the next one came before this one was gone"
     assert_nothing_left(world)
 
 
@@ -80,7 +80,7 @@ def test_versions_are_kept_with_the_result() -> None:
 
 
 def test_no_trial_starts_before_all_objects_are_ready() -> None:
-    """Kafka, its user, its topic, and the broker's pod, each held back in turn."""
+    """Each of the Kafka, its user, its topic and the pod of the broker is not ready in turn."""
     for kind in ("Kafka", "KafkaUser", "KafkaTopic"):
         world = StrimziWorld()
         step_until(world, all_answer)
@@ -104,7 +104,7 @@ def _server_ready(world: World) -> str:
 def test_topics_are_deleted_first_and_pools_last(finalizers: bool) -> None:
     world = StrimziWorld(finalizers=finalizers)
     world.run()
-    kinds = [kind for kind, _ in world.gone[:4]]
+    kinds = [kind for kind, _ in world.removed[:4]]
     assert kinds[0] == "KafkaTopic"
     assert kinds[-1] == "KafkaNodePool"
     assert_nothing_left(world)
@@ -123,36 +123,36 @@ def test_the_finalizers_of_a_topic_without_operator_are_removed() -> None:
     assert_nothing_left(world)
 
 
-def test_a_terminating_kafka_is_waited_for() -> None:
+def test_a_run_waits_for_a_terminating_kafka() -> None:
     world = StrimziWorld(lingering=timedelta(minutes=2))
     world.run()
     assert trials(world) == every_trial_once()
-    assert [kind for kind, _ in world.gone[:4]][-1] == "KafkaNodePool"
+    assert [kind for kind, _ in world.removed[:4]][-1] == "KafkaNodePool"
     assert_nothing_left(world)
 
 
-def test_no_strimzi() -> None:
+def test_a_run_without_strimzi_fails() -> None:
     world = StrimziWorld(strimzi=ProviderState())
     world.run()
     assert world.benchmark.status.phase is Phase.FAILED
     assert failures(world) == {reasons.STRIMZI_NOT_FOUND}
-    assert world.made == []
+    assert world.created == []
     assert_nothing_left(world)
 
 
-def test_strimzi_that_is_too_old() -> None:
+def test_a_strimzi_that_is_too_old_fails_the_cases() -> None:
     world = StrimziWorld(strimzi=ProviderState(installed=True))
     world.run()
     assert failures(world) == {reasons.STRIMZI_TOO_OLD}
-    assert world.made == []
+    assert world.created == []
 
 
-def test_strimzi_that_does_not_watch_the_namespace() -> None:
+def test_a_strimzi_that_does_not_watch_the_namespace_fails_the_cases() -> None:
     world = StrimziWorld(watching=False)
     world.run()
     assert failures(world) == {reasons.STRIMZI_NOT_WATCHING}
     assert "default" in str(next(iter(world.results.values())).status.message)
-    assert world.now - START >= timedelta(minutes=3), "a Strimzi that starts itself would be taken for none"
+    assert world.now - START >= timedelta(minutes=3), "a Strimzi that is still starting needs time to answer"
     assert_nothing_left(world)
 
 
@@ -165,7 +165,7 @@ def test_an_architecture_without_image_fails_only_its_cases() -> None:
 
 
 @pytest.mark.parametrize(("transient", "seconds"), [(False, 5), (True, 60)])
-def test_a_rejection_by_strimzi_is_reported_in_its_words(transient: bool, seconds: int) -> None:
+def test_a_rejection_by_strimzi_fails_the_cases(transient: bool, seconds: int) -> None:
     """A permanent problem fails the case at once, a transient one after the scheduling timeout."""
     world = StrimziWorld()
     step_until(world, has_broker)
@@ -198,7 +198,7 @@ def test_a_problem_of_the_brokers_pod_is_reported(problem: Problem, seconds: int
     assert name in str(next(iter(world.results.values())).status.message)
 
 
-def test_a_broker_killed_during_a_trial_is_waited_for() -> None:
+def test_a_run_waits_for_a_broker_killed_during_a_trial() -> None:
     world = StrimziWorld()
     step_until(world, is_measuring)
     world.pods[world.broker().name] = replace(world.broker(), ready=False)
@@ -239,7 +239,7 @@ def test_mosquitto_waits_until_the_kafka_is_gone() -> None:
 
 
 def test_the_preflight_runs_a_standalone_server() -> None:
-    """Its iperf3 stands in the slot of a Kafka by Strimzi, and is none."""
+    """Its iperf3 has the slot of a Kafka by Strimzi, but is none."""
     world = StrimziWorld(benchmark=strimzi_benchmark(preflight={}))
     world.run()
     assert trials(world) == every_trial_once()

@@ -14,12 +14,12 @@ from tierbench.domain.views import PodView, Termination
 from tierbench.workloads.workload import ROLE_CLIENT
 
 
-def world() -> World:
+def make_world() -> World:
     return World(benchmark(servers={"nodeClassNames": ["cloud"]}, fileSizes=["1Mi", "2Mi"], repetitions=1))
 
 
 def test_the_condition_becomes_false_once_the_definitions_match() -> None:
-    one = world()
+    world = make_world()
     differ: dict[str, Any] = {
         "type": "DefinitionsDiffer",
         "reason": "DefinitionsOlder",
@@ -27,67 +27,67 @@ def test_the_condition_becomes_false_once_the_definitions_match() -> None:
     }
     differ |= {"status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": 1}
     status = BenchmarkStatus.model_validate({"conditions": [differ]})
-    one.benchmark = one.benchmark.model_copy(update={"status": status})
-    one.run()
-    found = [item for item in one.benchmark.status.conditions if item.type == "DefinitionsDiffer"]
+    world.benchmark = world.benchmark.model_copy(update={"status": status})
+    world.run()
+    found = [item for item in world.benchmark.status.conditions if item.type == "DefinitionsDiffer"]
     assert [(item.status, item.reason) for item in found] == [("False", "DefinitionsAlike")]
 
 
 def test_no_condition_is_set_while_definitions_match() -> None:
-    one = world()
-    one.run()
-    assert "DefinitionsDiffer" not in {item.type for item in one.benchmark.status.conditions}
+    world = make_world()
+    world.run()
+    assert "DefinitionsDiffer" not in {item.type for item in world.benchmark.status.conditions}
 
 
 def test_an_invalid_result_is_left_as_it_is_and_the_run_continues() -> None:
-    """The case was measured repeatedly, and its sealed result written without end."""
-    one = world()
-    one.unreadable = {"ft-demo-r1-c001"}
-    one.run()
-    assert one.benchmark.status.phase is Phase.COMPLETE
-    assert set(one.results) == {"ft-demo-r1-c002"}
+    """Otherwise the operator would measure the case and write its sealed result again and again."""
+    world = make_world()
+    world.unreadable = {"ft-demo-r1-c001"}
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
+    assert set(world.results) == {"ft-demo-r1-c002"}
 
 
 def test_a_run_whose_results_are_rejected_releases_its_nodes_and_fails() -> None:
-    one = world()
-    while not one.jobs:
-        one.reconcile()
-        one.step()
-    one.permanently_rejected = {"ft-demo-r1-c001"}
-    one.run()
-    failed = next(item for item in one.benchmark.status.conditions if item.type == "Failed")
-    assert (one.benchmark.status.phase, failed.reason) == (Phase.FAILED, "ResultRefused")
-    assert not one.leases and not one.pods and not one.jobs
-    one.change_spec(rerun="again")
-    one.run()
-    assert one.benchmark.status.phase is Phase.COMPLETE
+    world = make_world()
+    while not world.jobs:
+        world.reconcile()
+        world.step()
+    world.permanently_rejected = {"ft-demo-r1-c001"}
+    world.run()
+    failed = next(item for item in world.benchmark.status.conditions if item.type == "Failed")
+    assert (world.benchmark.status.phase, failed.reason) == (Phase.FAILED, "ResultRefused")
+    assert not world.leases and not world.pods and not world.jobs
+    world.change_spec(rerun="again")
+    world.run()
+    assert world.benchmark.status.phase is Phase.COMPLETE
 
 
 def test_unknown_fields_of_a_newer_version_stay_in_a_status() -> None:
-    one = world()
+    world = make_world()
     stored = {"run": {"number": 2, "startTime": "2026-01-01T00:00:00Z", "further": {"a": 1}}, "further": "kept"}
-    one.benchmark = one.benchmark.model_copy(update={"status": BenchmarkStatus.model_validate(stored)})
-    one.run()
-    status = one.benchmark.status.to_json()
+    world.benchmark = world.benchmark.model_copy(update={"status": BenchmarkStatus.model_validate(stored)})
+    world.run()
+    status = world.benchmark.status.to_json()
     assert (status["phase"], status["further"], status["run"]["further"]) == ("Complete", "kept", {"a": 1})
-    one.change_spec(rerun="again")
-    one.run()
-    status = one.benchmark.status.to_json()
+    world.change_spec(rerun="again")
+    world.run()
+    status = world.benchmark.status.to_json()
     assert (status["run"]["number"], status["further"], "further" in status["run"]) == (3, "kept", False)
 
 
 def test_unknown_fields_of_a_newer_version_stay_in_a_record() -> None:
-    one = world()
-    while not any(result.recorded.trials for result in one.results.values()):
-        one.reconcile()
-        one.step()
-    (name,) = one.records
-    raw = one.records[name].to_json()
+    world = make_world()
+    while not any(result.recorded.trials for result in world.results.values()):
+        world.reconcile()
+        world.step()
+    (name,) = world.records
+    raw = world.records[name].to_json()
     raw["status"]["further"] = "kept"
     raw["status"]["trials"][0]["further"] = "kept"
-    one.records[name] = BenchmarkRecord.model_validate(raw)
-    one.run()
-    status = one.records[name].status.to_json()
+    world.records[name] = BenchmarkRecord.model_validate(raw)
+    world.run()
+    status = world.records[name].status.to_json()
     assert "ended" in status
     assert (status["further"], status["trials"][0]["further"]) == ("kept", "kept")
 
@@ -106,17 +106,17 @@ def test_unknown_fields_of_a_newer_version_stay_in_a_record() -> None:
     ],
 )
 def test_a_client_of_another_release_is_named_and_not_started_again(message: str, reason: str, says: str) -> None:
-    one, ended = world(), Termination(1, "Error", message)
+    world, ended = make_world(), Termination(1, "Error", message)
 
     def refuse(pod: PodView) -> None:
         if pod.role == ROLE_CLIENT and pod.terminated is None:
-            one.logs[pod.uid] = ""
-            one.pods[pod.name] = replace(pod, image_id="registry.example/client@sha256:1", terminated=ended)
+            world.logs[pod.uid] = ""
+            world.pods[pod.name] = replace(pod, image_id="registry.example/client@sha256:1", terminated=ended)
 
-    run_with(one, refuse)
-    statuses = [result.status for result in one.results.values()]
+    run_with(world, refuse)
+    statuses = [result.status for result in world.results.values()]
     assert {status.reason for status in statuses} == {reason}
     assert all(status.message.startswith("The client image registry.example/client@sha256:1 ") for status in statuses)
     assert all(says in status.message for status in statuses)
     assert all("the chart of one" in status.message for status in statuses)
-    assert not [name for name in one.manifests if "-a2" in name]
+    assert not [name for name in world.manifests if "-a2" in name]

@@ -1,4 +1,4 @@
-"""What is seen of pods."""
+"""Views of pods."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ def pod(role: str, **container: Any) -> dict[str, Any]:
     return {"metadata": metadata, "spec": {}, "status": {"phase": "Running", "containerStatuses": statuses}}
 
 
-def test_why_there_is_no_link_is_known_at_its_first_attempt() -> None:
+def test_the_first_failed_attempt_of_a_link_is_reported() -> None:
     """The client waits for the link, and the kubelet would try again forever."""
     body = pod("client", name="client", state={"waiting": {"reason": "PodInitializing"}})
     ended = {"exitCode": 1, "message": '{"reason": "LinkNotPossible", "message": "give it NET_ADMIN"}'}
@@ -26,7 +26,7 @@ def test_why_there_is_no_link_is_known_at_its_first_attempt() -> None:
     assert (problem.reason, problem.message, problem.transient) == ("LinkNotPossible", "give it NET_ADMIN", False)
 
 
-def test_a_link_that_was_killed_comes_back() -> None:
+def test_a_link_that_restarts_after_a_kill_is_no_problem() -> None:
     body = pod("client", name="client")
     killed = {"lastState": {"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, "state": {"running": {}}}
     body["status"]["initContainerStatuses"] = [{"name": "link", "restartCount": 1, **killed}]
@@ -53,7 +53,7 @@ def test_a_server_out_of_memory_is_reported(container: dict[str, Any]) -> None:
     assert "container kafka" in problem.message
 
 
-def test_a_server_that_was_killed_otherwise_is_no_problem() -> None:
+def test_a_server_that_was_killed_for_another_reason_is_no_problem() -> None:
     killed = {"lastState": {"terminated": {"exitCode": 137, "reason": "Error"}}}
     assert pod_view(pod("server", **killed)).problem is None
 
@@ -63,7 +63,7 @@ def test_a_client_out_of_memory_is_no_problem_of_the_pod() -> None:
 
 
 def test_the_image_of_a_server_is_that_of_its_first_container() -> None:
-    """Statuses are in no order."""
+    """The statuses of containers have no order."""
     body = pod("server", imageID="docker.io/apache/kafka@sha256:1")
     body["status"]["containerStatuses"].insert(0, {"name": "agent", "imageID": "agent@sha256:2"})
     assert pod_view(body).image_id == ""

@@ -1,6 +1,6 @@
 """A model of a cluster for the tests of `decide`: nodes, objects, a kubelet and a Job controller, step by step.
 
-It has the views that `decide` reads, not JSON objects as tests/unit/apiserver has. So the property tests can kill the
+It has the views that `decide` reads, not JSON objects like tests/unit/apiserver. So the property tests can kill the
 operator between any two writes of hundreds of runs, in milliseconds per run.
 """
 
@@ -26,7 +26,7 @@ from tierbench.workloads.workload import LABEL_PART_ROLE, LABEL_PARTS, ROLE_CLIE
 MAXIMUM_RECONCILES = 2000
 
 
-def one_by_one(action: Action) -> list[Action]:
+def single_writes(action: Action) -> list[Action]:
     """Returns the writes of an action. The operator may be killed between any two of them."""
     return [Create((manifest,)) for manifest in action.manifests] if isinstance(action, Create) else [action]
 
@@ -123,7 +123,7 @@ class World(Store):
 
     @property
     def due(self) -> bool:
-        """Whether the benchmark has to be reconciled."""
+        """Whether the benchmark must be reconciled."""
         status, policy = self.benchmark.status, self.benchmark.spec.run_policy
         generation = self.benchmark.metadata.generation
         later = policy.ttl_seconds_after_finished is not None or policy.schedule is not None
@@ -135,7 +135,7 @@ class World(Store):
         self.needs_earlier_runs, self.reads_records = decision.needs_earlier_runs, decision.reads_records
         self.reads_logs = decision.reads_logs
         writes: list[Callable[[], None]] = [partial(self._set_status, decision)]
-        writes += [partial(self._carry_out, one) for action in decision.actions for one in one_by_one(action)]
+        writes += [partial(self._carry_out, one) for action in decision.actions for one in single_writes(action)]
         killed = None if killed_after is None else killed_after(len(writes))
         for write in writes[:killed]:
             write()
@@ -197,7 +197,7 @@ class World(Store):
             self.pods[pod.name] = replace(pod, terminated=Termination(0, "Completed", message))
 
     def _sealed(self, pod: PodView) -> PodLog:
-        """Returns what an operator knows that cannot read a log, and could not follow it."""
+        """Returns what an operator knows that can neither read nor follow a log."""
         failed = FailedRequest(self.unreachable_since, "dial tcp 10.0.0.9:10250: i/o timeout")
         if pod.terminated is None:
             return PodLog(error=failed)

@@ -25,8 +25,8 @@ def documented() -> set[str]:
     return {name for section in sections() for name in section.meanings}
 
 
-def in_python(tree: ast.AST) -> Iterator[str]:
-    """The literal reasons of calls. Constants are in `domain/reasons.py`."""
+def python_reasons(tree: ast.AST) -> Iterator[str]:
+    """Yields the literal reasons of calls. Constants are in `domain/reasons.py`."""
     for call in ast.walk(tree):
         if isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] in TAKES_A_REASON:
             given = [*call.args, *(word.value for word in call.keywords if word.arg == "reason")]
@@ -38,14 +38,14 @@ def used() -> set[str]:
     trees = [ast.parse(path.read_text()) for folder in PYTHON for path in folder.rglob("*.py")]
     go = [path.read_text() for path in GO.rglob("*.go") if not path.name.endswith("_test.go")]
     found = {reason for text in go for pattern in (GO_REASON, GO_CONSTANT) for reason in pattern.findall(text)}
-    return found.union(*map(in_python, trees))
+    return found.union(*map(python_reasons, trees))
 
 
 def test_every_reason_in_the_code_has_a_meaning() -> None:
     assert used() - documented() == set()
 
 
-def test_every_meaning_is_of_a_reason_in_the_code() -> None:
+def test_every_meaning_belongs_to_a_reason_in_the_code() -> None:
     folders = [*PYTHON, GO]
     paths = [path for folder in folders for path in folder.rglob("*") if path.suffix in {".py", ".go"}]
     text = "\n".join(path.read_text() for path in paths if path.name not in {"reasons.py", "__init__.py"})
@@ -58,7 +58,7 @@ def test_every_meaning_is_one_or_more_sentences() -> None:
     assert [text for text in texts if not text.endswith(".")] == []
 
 
-def test_a_constant_without_a_text_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_a_constant_without_a_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "some_reasons.py"
     path.write_text('# Nodes: events\nNEW: str = "New"\nOTHER: str = "Other"\n"""Something happened."""\n')
     monkeypatch.syspath_prepend(tmp_path)

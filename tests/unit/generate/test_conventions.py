@@ -33,7 +33,7 @@ SEAL = {
 
 
 def fields(path: str, schema: Schema) -> Iterator[tuple[str, Schema, bool]]:
-    """Every schema below this one, with its path and whether it is a field (not what a list or map holds)."""
+    """Yields every schema below this one, with its path and whether it is a field (no element of a list or map)."""
     for name, child in schema.get("properties", {}).items():
         yield f"{path}.{name}", child, True
         yield from fields(f"{path}.{name}", child)

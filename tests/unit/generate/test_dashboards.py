@@ -17,11 +17,11 @@ from tests.unit.metrics.everything import metrics_text
 SELECTOR = re.compile(r"\b((?:tierbench|process)_\w+)(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)(?:=~|!~|!=|=)"')
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left) \(([^)]*)\)")
-MADE = re.compile(r', "(\w+)", "')
+NEW_LABEL = re.compile(r', "(\w+)", "')
 LEGEND_LABEL = re.compile(r"\{\{(\w+)\}\}")
 DESCRIPTION = re.compile(r"[A-Z][^.?:;]+\? [A-Z].*\. See docs/([\w/.-]+\.md), (.+)\.")
 DOCS = Path(__file__).parents[3] / "docs"
-OF_TARGETS = {"instance", "job"}
+TARGET_LABELS = {"instance", "job"}
 UNITS = {value for name, value in vars(units).items() if not name.startswith("_") and isinstance(value, str)}
 
 each_dashboard = pytest.mark.parametrize("dashboard", dashboards(), ids=lambda dashboard: dashboard.name)
@@ -29,7 +29,7 @@ each_dashboard = pytest.mark.parametrize("dashboard", dashboards(), ids=lambda d
 
 @cache
 def known_labels() -> dict[str, set[str]]:
-    """The labels of each metric, by the name of its samples."""
+    """Returns the labels of each metric, by the name of its samples."""
     found: dict[str, set[str]] = {}
     for family in text_string_to_metric_families(metrics_text()):
         for sample in family.samples:
@@ -38,11 +38,11 @@ def known_labels() -> dict[str, set[str]]:
 
 
 def check(expression: str) -> set[str]:
-    """The labels of the metrics in an expression, once all of them are found to exist with the labels asked for."""
-    labels = {*OF_TARGETS, *MADE.findall(expression)}
+    """Asserts that metrics and labels of an expression exist, and returns the labels of its metrics."""
+    labels = {*TARGET_LABELS, *NEW_LABEL.findall(expression)}
     for name, matchers in SELECTOR.findall(expression):
         assert name in known_labels(), f"no metric {name}"
-        wrong = set(MATCHER.findall(matchers)) - known_labels()[name] - OF_TARGETS
+        wrong = set(MATCHER.findall(matchers)) - known_labels()[name] - TARGET_LABELS
         assert not wrong, f"{name} has no label {wrong}"
         labels |= known_labels()[name]
     grouped = {label for group in GROUPING.findall(expression) for label in group.replace(",", " ").split()}
@@ -51,7 +51,7 @@ def check(expression: str) -> set[str]:
 
 
 def expressions() -> Iterator[str]:
-    """Every query of every panel, and of every variable."""
+    """Yields every query of panels, variables and alerts."""
     for dashboard in dashboards():
         yield from (dashboard.shown(target["expr"]) for _, target in dashboard.targets)
         yield from (dashboard.shown(series) for series, _ in dashboard.label_queries.values())
@@ -60,7 +60,7 @@ def expressions() -> Iterator[str]:
 
 
 @each_dashboard
-def test_queries_ask_for_metrics_and_labels_that_exist(dashboard: Dashboard) -> None:
+def test_queries_use_metrics_and_labels_that_exist(dashboard: Dashboard) -> None:
     for _, target in dashboard.targets:
         labels = check(dashboard.shown(target["expr"]))
         assert set(LEGEND_LABEL.findall(target["legendFormat"])) <= labels
@@ -70,7 +70,7 @@ def test_queries_ask_for_metrics_and_labels_that_exist(dashboard: Dashboard) -> 
         check(dashboard.shown(dashboard.varying))
 
 
-def test_alerts_ask_for_metrics_and_labels_that_exist() -> None:
+def test_alerts_use_metrics_and_labels_that_exist() -> None:
     for rule in alerts():
         check(rule["expr"])
 

@@ -1,4 +1,4 @@
-"""No panel aggregates over labels that differ, evaluated by Prometheus."""
+"""No panel aggregates over labels that differ. Prometheus evaluates the queries."""
 
 import re
 import subprocess
@@ -15,8 +15,8 @@ from tierbench.generate.dashboards.queries import Results
 INFO = "tierbench_result_info"
 KINDS = {"file-transfers": "FileTransferBenchmark", "brokers": "BrokerBenchmark", "networks": "NetworkBenchmark"}
 ROWS = {"file-transfers": "file_size", "brokers": "payload_size", "networks": "direction"}
-GO_WITH = {"access": "benchmark", "client_access_network": "client_node"}
-"""Labels that only the information of a result has, each with a label that differs together with it."""
+CHANGES_WITH = {"access": "benchmark", "client_access_network": "client_node"}
+"""Labels that only `tierbench_result_info` has, each with a label that changes with it."""
 BOARDS = {dashboard.name: dashboard for dashboard in dashboards()}
 NAME = re.compile(r"\b(tierbench_(?!result_info|benchmark)\w+)\{")
 Labels = dict[str, str]
@@ -27,7 +27,7 @@ def results(board: str) -> Results:
 
 
 def usual(board: str) -> Labels:
-    """The labels of a result."""
+    """Returns the labels of a result."""
     who = {"benchmark_namespace": "ns", "benchmark": "demo", "server_node": "s1", "client_node": "c1"}
     classes = {"server_class": "cloud", "client_class": "user"}
     return who | classes | dict.fromkeys(results(board).factors, "None")
@@ -38,12 +38,12 @@ def series(name: str, labels: Mapping[str, str]) -> str:
 
 
 def store(board: str, given: Sequence[tuple[Labels, float]], *metrics: str) -> list[dict[str, str]]:
-    """What Prometheus has of results of these labels and values, all that they say alike."""
+    """Returns the series of results with these labels and values, which all metrics share."""
     facts = {"benchmark_kind": KINDS[board], "valid": "true", "run": "1"}
     joined = ("access", "client_access_network")
     found = []
     for labels, value in given:
-        own = {label: of for label, of in labels.items() if label not in joined}
+        own = {label: level for label, level in labels.items() if label not in joined}
         every = facts | {"access": "PodIP", "client_access_network": "lte"} | labels
         found.append({"series": series(INFO, every), "values": "1"})
         found += [{"series": series(metric, own), "values": f"{value}"} for metric in metrics]
@@ -54,10 +54,10 @@ Questions = Mapping[str, Mapping[str, float]]
 """Queries in PromQL with the expected answers: series and their values."""
 
 
-def answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
-    """Asserts what Prometheus answers in each world, which has series of its own."""
+def assert_answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
+    """Asserts the answers of Prometheus in each world, which has its own series."""
     tests = [
-        {"input_series": data, "promql_expr_test": [asked(*each) for each in questions.items()]}
+        {"input_series": data, "promql_expr_test": [expression_test(*each) for each in questions.items()]}
         for data, questions in worlds
     ]
     file = tmp_path / "questions.yaml"
@@ -66,13 +66,13 @@ def answers(tmp_path: Path, *worlds: tuple[Sequence[Any], Questions]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def asked(expression: str, answer: Mapping[str, float]) -> dict[str, Any]:
+def expression_test(expression: str, answer: Mapping[str, float]) -> dict[str, Any]:
     samples = [{"labels": labels, "value": value} for labels, value in answer.items()]
     return {"expr": expression, "eval_time": "0m", "exp_samples": samples}
 
 
-def of_means(dashboard: Dashboard) -> list[str]:
-    """The queries that are nothing but a mean."""
+def mean_queries(dashboard: Dashboard) -> list[str]:
+    """Returns the queries that are only a mean."""
     simplify = re.compile(r"(?:label_join\()?avg by \([^)]*\) \([^()]* \* on \([^)]*\) group_left \([^)]*\) [^()]*\)")
     return [target["expr"] for _, target in dashboard.targets if simplify.match(target["expr"])]
 
@@ -89,33 +89,35 @@ def test_every_factor_can_be_selected_and_grouped_by(board: str) -> None:
 
 
 @pytest.mark.parametrize("board", KINDS)
-def test_varying_labels_are_grouped_by(board: str, tmp_path: Path) -> None:
+def test_results_are_grouped_by_labels_that_vary(board: str, tmp_path: Path) -> None:
     dashboard = BOARDS[board]
-    queries = of_means(dashboard)
+    queries = mean_queries(dashboard)
     assert queries
     metrics = sorted({name for query in queries for name in NAME.findall(query)})
     worlds = []
     for label in results(board).groupable:
-        of_results = GO_WITH.get(label, label)
+        in_results = CHANGES_WITH.get(label, label)
         pair = [
-            ({**usual(board), of_results: level, label: level}, value)
+            ({**usual(board), in_results: level, label: level}, value)
             for level, value in (("None", 1.0), ("other", 3.0))
         ]
-        by = [name for name in results(board).groupable if name in {"server_class", label, of_results}]
+        by = [name for name in results(board).groupable if name in {"server_class", label, in_results}]
         varying = {series("", {"label": name}): 1.0 if name == "server_class" else 2.0 for name in by}
         both = {f"count({dashboard.shown(query, by=by)})": {"{}": 2.0} for query in queries}
         worlds.append((store(board, pair, *metrics), {dashboard.shown(dashboard.varying or ""): varying, **both}))
-    answers(tmp_path, *worlds)
+    assert_answers(tmp_path, *worlds)
 
 
 @pytest.mark.parametrize("board", KINDS)
 def test_nodes_of_a_class_are_averaged(board: str, tmp_path: Path) -> None:
-    dashboard, metric = BOARDS[board], next(iter(NAME.findall(of_means(BOARDS[board])[0])))
+    dashboard, metric = BOARDS[board], next(iter(NAME.findall(mean_queries(BOARDS[board])[0])))
     nodes = [({**usual(board), "server_node": f"s{value}"}, value) for value in (1.0, 3.0)]
     mean = dashboard.shown(results(board).mean(metric))
     answer = {series("", {ROWS[board]: "None", "server_class": "cloud"}): 2.0}
     alone = {series("", {"label": "server_class"}): 1.0}
-    answers(tmp_path, (store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone}))
+    assert_answers(
+        tmp_path, (store(board, nodes, metric), {mean: answer, dashboard.shown(dashboard.varying or ""): alone})
+    )
 
 
 def test_cost_of_tls_compares_the_same_nodes(tmp_path: Path) -> None:
@@ -124,10 +126,10 @@ def test_cost_of_tls_compares_the_same_nodes(tmp_path: Path) -> None:
         for node, tls, value in (("s1", "None", 100), ("s1", "TLSv1.3", 75), ("s2", "None", 8), ("s2", "TLSv1.3", 2))
     ]
     metric = "tierbench_broker_throughput_messages_per_second"
-    of = results("brokers")
+    brokers = results("brokers")
     labels = {"payload_size": "None", "server_class": "cloud"}
-    question = BOARDS["brokers"].shown(of.share_of_without("tls", metric))
-    answers(tmp_path, (store("brokers", given, metric), {question: {series("", labels): 0.5}}))
+    question = BOARDS["brokers"].shown(brokers.share_of_without("tls", metric))
+    assert_answers(tmp_path, (store("brokers", given, metric), {question: {series("", labels): 0.5}}))
 
 
 def test_invalid_results_can_be_deselected(tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_invalid_results_can_be_deselected(tmp_path: Path) -> None:
     for each in data:
         each["series"] = each["series"].replace(',valid="false"', "") if metric in each["series"] else each["series"]
     board, mean = BOARDS["brokers"], f"count({results('brokers').mean(metric)})"
-    answers(tmp_path, (data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}}))
+    assert_answers(tmp_path, (data, {board.shown(mean): {"{}": 1.0}, board.shown(mean, validity="true"): {}}))
 
 
 def test_time_of_a_message_is_the_sum_of_its_parts(tmp_path: Path) -> None:
@@ -151,4 +153,4 @@ def test_time_of_a_message_is_the_sum_of_its_parts(tmp_path: Path) -> None:
     parts = {"compress": 2, "encrypt": 1, "on the way": 7, "decrypt": 3, "decompress": 4}
     labels = {"payload_size": "None", "server_class": "cloud", "compared": "None, cloud"}
     answer = {series("", {**labels, "part": name}): float(value) for name, value in parts.items()}
-    answers(tmp_path, (only_once, {BOARDS["brokers"].shown(query): answer}))
+    assert_answers(tmp_path, (only_once, {BOARDS["brokers"].shown(query): answer}))

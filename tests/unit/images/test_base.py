@@ -1,4 +1,4 @@
-"""Where the base image's packages come from."""
+"""Sources of the packages in the base image."""
 
 import platform
 
@@ -21,7 +21,7 @@ def _machine(monkeypatch: pytest.MonkeyPatch, **release: str) -> None:
     monkeypatch.setattr(base, "output", lambda *_: _LINES)
 
 
-def test_this_machines_own_archives_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_base_image_uses_the_archives_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     _machine(monkeypatch, ID="debian", VERSION_CODENAME="bookworm")
     assert base.sources("bookworm") == [
         "deb http://mirror.example/debian bookworm main",
@@ -30,7 +30,7 @@ def test_this_machines_own_archives_are_used(monkeypatch: pytest.MonkeyPatch) ->
     ]
 
 
-def test_they_have_other_releases_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_this_machine_have_other_releases_too(monkeypatch: pytest.MonkeyPatch) -> None:
     _machine(monkeypatch, ID="debian", VERSION_CODENAME="bookworm")
     assert base.sources("trixie") == [
         "deb http://mirror.example/debian trixie main",
@@ -39,6 +39,6 @@ def test_they_have_other_releases_too(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_another_distributions_archives_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_archives_of_another_distribution_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     _machine(monkeypatch, ID="ubuntu", VERSION_CODENAME="tools")
     assert base.sources("trixie") == []

@@ -1,4 +1,4 @@
-"""What is built for which architecture, and where it is found."""
+"""Builds of images: when they are repeated, and where their archives are."""
 
 import shutil
 import sys
@@ -11,16 +11,16 @@ from images.architectures import KNOWN, host
 from images.build import BUILT, ROOT
 
 
-def test_this_machines_archives_are_where_they_were() -> None:
+def test_archives_of_this_architecture_are_in_the_build_folder() -> None:
     assert build.archives(host()) == BUILT
 
 
-def test_other_architectures_have_a_folder_each() -> None:
+def test_other_architectures_have_one_folder_each() -> None:
     foreign = [one for one in KNOWN.values() if one != host()]
     assert [build.archives(one) for one in foreign] == [BUILT / one.name for one in foreign]
 
 
-def test_an_unknown_architecture_is_refused_with_the_known(
+def test_unknown_architecture_is_refused_with_a_list_of_known_ones(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["images.build", "--arch", "mips"])
@@ -30,7 +30,7 @@ def test_an_unknown_architecture_is_refused_with_the_known(
     assert all(name in errors for name in ("mips", *KNOWN))
 
 
-def test_an_image_is_built_again_when_anything_that_it_is_made_from_has_changed(
+def test_image_is_built_again_only_if_one_of_its_sources_has_changed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made: list[str] = []
@@ -60,7 +60,7 @@ def test_an_image_is_built_again_when_anything_that_it_is_made_from_has_changed(
     assert len(made) == 3
 
 
-def test_the_sources_of_every_image_are_there() -> None:
+def test_sources_of_every_image_exist() -> None:
     folders = {path.parent.name for path in ROOT.glob("images/*/Dockerfile")}
     assert set(build._SOURCES) == folders
     assert all((ROOT / source).exists() for sources in build._SOURCES.values() for source in sources)

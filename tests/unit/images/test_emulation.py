@@ -26,12 +26,12 @@ def _registered(kernel: Path, text: str, architecture: Architecture = _FOREIGN) 
     (kernel / f"qemu-{architecture.qemu}").write_text(text)
 
 
-def test_this_machines_own_programs_need_nothing(kernel: Path) -> None:
+def test_programs_of_this_architecture_need_no_emulator(kernel: Path) -> None:
     (kernel / "register").unlink()
     emulation.ensure(host())
 
 
-def test_a_registration_that_containers_can_use_is_left(kernel: Path) -> None:
+def test_registration_that_containers_can_use_is_kept(kernel: Path) -> None:
     _registered(kernel, "enabled\ninterpreter /usr/bin/qemu\nflags: POF\noffset 0\n")
     emulation.ensure(_FOREIGN)
     assert (kernel / "register").read_text() == ""
@@ -44,12 +44,12 @@ def test_a_registration_that_containers_cannot_use_is_refused(kernel: Path, text
         emulation.ensure(_FOREIGN)
 
 
-def test_no_emulator_names_its_package(kernel: Path) -> None:
+def test_error_about_a_missing_emulator_names_its_package(kernel: Path) -> None:
     with pytest.raises(BuildError, match="qemu-user-static"):
         emulation.ensure(_FOREIGN)
 
 
-def test_a_kernel_without_binfmt_misc_says_what_to_do(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_about_missing_binfmt_misc_names_the_command(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (kernel / "register").unlink()
 
     def refuse(*_: str) -> None:

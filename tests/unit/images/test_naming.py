@@ -1,4 +1,4 @@
-"""The chart, the images and what runs in them have one version."""
+"""The chart, the images and their programs have one version."""
 
 import re
 import tomllib

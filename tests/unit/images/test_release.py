@@ -1,4 +1,4 @@
-"""What is pushed and archived, and which orders are refused."""
+"""Images are pushed and archived, and invalid requests are refused."""
 
 import io
 import json
@@ -16,18 +16,18 @@ from images.shell import BuildError
 from tests.chart.helm import CHART
 
 
-def test_platforms_are_this_machines_or_those_that_are_asked_for() -> None:
+def test_platforms_are_the_requested_ones_or_that_of_this_machine() -> None:
     assert release.architectures("") == [host()]
     asked = release.architectures("linux/arm64, linux/arm/v7,linux/arm64")
     assert asked == [KNOWN["arm64"], KNOWN["armv7"]]
 
 
-def test_unknown_platform_is_refused_with_the_known() -> None:
+def test_unknown_platform_is_refused_with_a_list_of_known_ones() -> None:
     with pytest.raises(BuildError, match=r"no images for the platform arm64: write PLATFORMS=linux/amd64,linux/arm64,"):
         release.architectures("linux/amd64,arm64")
 
 
-def test_images_are_those_of_the_chart() -> None:
+def test_images_match_the_chart() -> None:
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     named = {name for name, section in values.items() if isinstance(section, dict) and "image" in section}
     assert set(release.images(host())) == named
@@ -49,12 +49,12 @@ def test_malformed_registry_is_refused_in_one_line(registry: str) -> None:
     assert "\n" not in str(error.value)
 
 
-def test_missing_registry_is_refused_with_what_to_write() -> None:
+def test_missing_registry_is_refused_with_a_hint() -> None:
     with pytest.raises(BuildError, match="write REGISTRY=HOST/PATH"):
         push.checked("")
 
 
-def test_image_that_is_built_for_no_asked_platform_is_refused() -> None:
+def test_image_without_a_requested_platform_is_refused() -> None:
     with pytest.raises(BuildError, match="no image kafka for these platforms"):
         push.push("kafka", "registry.example", [], insecure=False)
 

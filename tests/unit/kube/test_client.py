@@ -64,8 +64,8 @@ async def test_log_is_streamed_and_its_response_is_closed(status: int, follow: b
     assert api.open_streams == 0
 
 
-async def test_logs_and_lists_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a total limit, each try to read a long log over a slow network fails as the one before."""
+async def test_logs_and_lists_have_a_read_timeout_but_no_total_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a total timeout, each attempt to read a long log over a slow network fails."""
     timeouts: list[Any] = []
     call = InProcessClient.call_api
 
@@ -84,7 +84,7 @@ async def test_logs_and_lists_may_take_long_but_not_be_silent(monkeypatch: pytes
 
 
 async def test_object_is_found_by_a_list() -> None:
-    """The operator may list Jobs and advices, and not get them."""
+    """The operator may list Jobs and advices, but not get them."""
     api = ApiServer()
     for name in ("a", "b"):
         api.put(PODS, {"metadata": {"name": name}})

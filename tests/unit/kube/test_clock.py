@@ -13,7 +13,7 @@ NOW = datetime(2026, 1, 1, 12, 0, 0, 500_000, UTC)
 
 
 class Machine(datetime):
-    """This machine's clock, which stands still in the middle of a second."""
+    """The clock of this machine, frozen in the middle of a second."""
 
     @classmethod
     def now(cls, tz: tzinfo | None = None) -> datetime:  # type: ignore[override]
@@ -21,7 +21,7 @@ class Machine(datetime):
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+def _frozen_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "datetime", Machine)
 
 
@@ -30,7 +30,7 @@ def date(ahead: timedelta) -> str:
 
 
 @pytest.mark.parametrize("ahead", [timedelta(minutes=-1), timedelta(minutes=1), timedelta(days=400)])
-def test_a_clock_that_is_wrong_is_set_right_and_back(ahead: timedelta) -> None:
+def test_clock_follows_each_date_header(ahead: timedelta) -> None:
     clock = Clock()
     clock.adjust(date(ahead))
     assert clock.now() == NOW.replace(microsecond=0) + ahead
@@ -46,8 +46,8 @@ def test_a_header_without_a_time_changes_nothing(header: str | None) -> None:
 
 
 @pytest.mark.parametrize("seconds", [None, 60.0])
-async def test_a_wait_is_cancelled_though_its_event_is_set_at_the_same_moment(seconds: float | None) -> None:
-    """asyncio.wait_for of Python 3.11 lost the cancellation, and the task ran on."""
+async def test_wait_is_cancelled_even_if_its_event_is_set_at_the_same_time(seconds: float | None) -> None:
+    """asyncio.wait_for of Python 3.11 loses the cancellation, and the task continues."""
     event = asyncio.Event()
     task = asyncio.create_task(wait_for_event(event, seconds))
     await asyncio.sleep(0)

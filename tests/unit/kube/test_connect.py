@@ -18,7 +18,7 @@ from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
 from tierbench.kube import connect as connect_module
 from tierbench.kube.connect import KubeconfigError, abortive_socket, connect_by_kubeconfig
 
-COUNTS = """#!/bin/sh
+PLUGIN = """#!/bin/sh
 echo >> "$0.calls"
 echo "$KUBERNETES_EXEC_INFO" > "$0.info"
 cat <<END
@@ -46,7 +46,7 @@ def change(kubeconfig: Path, user: dict[str, Any], **context: str) -> str:
 async def test_expired_token_is_renewed(server: tuple[ApiServer, Path], tmp_path: Path) -> None:
     """The tokens of cloud plugins expire after a quarter of an hour, before a benchmark ends."""
     plugin = tmp_path / "plugin"
-    plugin.write_text(COUNTS)
+    plugin.write_text(PLUGIN)
     plugin.chmod(0o755)
     run = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(plugin), "provideClusterInfo": True}
     async with connect_by_kubeconfig(change(server[1], {"exec": run}), None) as (kube, _):
@@ -81,19 +81,19 @@ async def test_unsent_requests_are_discarded_when_the_process_ends(
     server: tuple[ApiServer, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise the kernel sends them when the network works again, long after the process has ended."""
-    made: list[tuple[int, int]] = []
+    lingers: list[tuple[int, int]] = []
 
-    def listen(address: AddrInfoType) -> socket.socket:
+    def record_socket(address: AddrInfoType) -> socket.socket:
         found = abortive_socket(address)
         on, seconds = struct.unpack("ii", found.getsockopt(socket.SOL_SOCKET, socket.SO_LINGER, 8))
-        made.append((on, seconds))
+        lingers.append((on, seconds))
         return found
 
-    monkeypatch.setattr(connect_module, "abortive_socket", listen)
+    monkeypatch.setattr(connect_module, "abortive_socket", record_socket)
     monkeypatch.setattr(kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(server[1]))
     async with connect_module.connect(lambda method, status: None) as kube:
         await kube.list(FileTransferBenchmark.KIND.resource, "default")
-    assert set(made) == {(1, 0)}
+    assert set(lingers) == {(1, 0)}
 
 
 async def test_certificates_that_kubectl_accepts_are_accepted(

@@ -1,4 +1,4 @@
-"""Events that are posted are recorded in the background, in their order, whatever happens to one of them."""
+"""Posted events are recorded in the background and in order, even if one of them fails."""
 
 import asyncio
 from typing import Any
@@ -8,30 +8,30 @@ from tests.unit.apiserver.server import ApiServer
 from tierbench.kube.client import ApiError
 from tierbench.kube.events import EventRecorder
 
-MORE_THAN_WAIT = 250
+OVER_CAPACITY = 250
 REFERENCE = {"kind": "FileTransferBenchmark", "name": "files", "namespace": "default", "uid": "u"}
 
 
 class SlowKube(InProcessKube):
-    """Creates an object when it may, and refuses the one that the test names."""
+    """Creates objects when the test allows it, and rejects the one that the test names."""
 
     def __init__(self, api: ApiServer) -> None:
         super().__init__(api)
         self.may_create = asyncio.Event()
-        self.refused = ""
+        self.rejected = ""
 
     async def create(self, kind: Any, namespace: str | None, body: Any, *, dry_run: bool = False) -> Any:
         await self.may_create.wait()
-        if body["message"] == self.refused:
+        if body["message"] == self.rejected:
             raise ApiError(500, "InternalError", "etcd is away")
         return await super().create(kind, namespace, body, dry_run=dry_run)
 
 
-async def test_a_posted_event_waits_for_no_request_and_outlives_a_failed_one() -> None:
+async def test_post_waits_for_no_request_and_a_failed_event_does_not_stop_later_ones() -> None:
     api = ApiServer()
     kube = SlowKube(api)
     recorder = EventRecorder(kube, REFERENCE, "tierbench", "tierbench.io/operator")
-    kube.refused = "second"
+    kube.rejected = "second"
     for message in ("first", "second", "third"):
         await recorder.post("Measured", message)
     assert api.events == []
@@ -43,7 +43,7 @@ async def test_a_posted_event_waits_for_no_request_and_outlives_a_failed_one() -
     assert api.events[-1] == ("Measured", "fourth")
 
 
-async def test_many_events_wait_and_none_is_dropped() -> None:
+async def test_full_queue_delays_events_and_drops_none() -> None:
     api = ApiServer()
     kube = SlowKube(api)
     recorder = EventRecorder(kube, REFERENCE, "tierbench", "tierbench.io/operator")
@@ -51,15 +51,15 @@ async def test_many_events_wait_and_none_is_dropped() -> None:
 
     async def post() -> None:
         nonlocal posted
-        for number in range(MORE_THAN_WAIT):
+        for number in range(OVER_CAPACITY):
             await recorder.post("Measured", str(number))
             posted += 1
 
     async with asyncio.TaskGroup() as group:
         group.create_task(post())
-        for _ in range(2 * MORE_THAN_WAIT):
+        for _ in range(2 * OVER_CAPACITY):
             await asyncio.sleep(0)
-        assert 0 < posted < MORE_THAN_WAIT
+        assert 0 < posted < OVER_CAPACITY
         kube.may_create.set()
     await recorder.flush()
-    assert [request.body["message"] for request in api.writes if request.body] == list(map(str, range(MORE_THAN_WAIT)))
+    assert [request.body["message"] for request in api.writes if request.body] == list(map(str, range(OVER_CAPACITY)))

@@ -122,7 +122,7 @@ async def test_watch_resumes_after_an_error_and_a_failed_list_is_repeated(api: A
 async def test_lists_whose_watches_fail_at_once_are_repeated_after_growing_pauses(
     api: ApiServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An overloaded API server must not get a list of everything after each watch that it cannot serve."""
+    """An overloaded API server must not list all objects after each watch that it cannot serve."""
     pauses: list[int] = []
 
     def backoff(errors: int) -> float:
@@ -222,8 +222,8 @@ def observer(admit: Callable[[Mapping[str, Any]], Any], *resources: ResourceType
     return ListObserver([Informer(one, handle, tuple, (None,), admit=admit) for one in resources], ""), handled
 
 
-def test_other_client_gets_nothing_of_an_object_that_is_not_kept() -> None:
-    """The version of its event counts all the same, because the client continues there."""
+def test_other_client_gets_only_the_version_of_an_object_that_is_not_admitted() -> None:
+    """The client needs the version, because it resumes there."""
 
     def admit(raw: Mapping[str, Any]) -> Any:
         return None if raw["metadata"]["name"] == "foreign" else {"metadata": raw["metadata"]}
@@ -254,7 +254,7 @@ def test_invalid_object_is_not_kept() -> None:
     assert handled == []
 
 
-async def test_types_are_listed_first_in_the_order_of_the_informers() -> None:
+async def test_types_are_listed_in_the_order_of_the_informers() -> None:
     """An object is admitted only if its owner is known."""
     lists, _ = observer(lambda raw: raw, JOBS, PODS)
     jobs, pods = URL("https://h/apis/batch/v1/jobs"), URL("https://h/api/v1/pods")
@@ -269,7 +269,7 @@ async def test_types_are_listed_first_in_the_order_of_the_informers() -> None:
 
 
 def test_list_of_an_earlier_state_ends_the_process() -> None:
-    """A restored backup has lower versions. What is known would count as newer than all of its objects."""
+    """A restored backup has lower versions, so each cached object would count as newer."""
     lists, _ = observer(lambda raw: raw, PODS)
     url = URL("https://h/api/v1/pods")
     lists.observe(url, {"metadata": {"resourceVersion": "3"}, "items": []})
@@ -337,8 +337,8 @@ def test_older_watch_event_does_not_replace_an_own_write() -> None:
     assert cache.names() == ()
 
 
-def test_answer_that_comes_after_the_event_of_the_deletion_does_not_bring_the_object_back() -> None:
-    """The answer to a delete is an object that a finalizer or a grace period keeps for a moment."""
+def test_late_answer_does_not_restore_a_deleted_object() -> None:
+    """The answer to a delete is an object that a finalizer or a grace period still keeps."""
     cache = InformerCache(label)
     cache.observe(cached(6))
     cache.observe(cached(8), deleted=True)
@@ -355,8 +355,8 @@ def test_cache_remembers_a_bounded_number_of_deletions() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.booleans()), max_size=12), st.randoms())
-def test_repeated_and_late_events_lead_to_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
-    """Answers come before the watch event of the same write, or after it. Watch events come in order."""
+def test_repeated_and_late_events_result_in_the_same_objects(history: list[tuple[str, bool]], random: Any) -> None:
+    """An answer may precede or follow the watch event of its write. Watch events arrive in order."""
     versions = [(version, name, gone) for version, (name, gone) in enumerate(history, 1)]
     watched, cache = InformerCache(label), InformerCache(label)
     for version, name, gone in versions:

@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ ALL, TEAM_A, TEAM_B = (
 
 
 @pytest.fixture(autouse=True)
-def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _short_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, seconds in (("_RENEW_SECONDS", 0.01), ("_RETRY_SECONDS", 0.01), ("_STANDBY_SECONDS", 0.01)):
         monkeypatch.setattr(leader_election, name, seconds)
     monkeypatch.setattr(leader_election, "_OTHER_RELEASE_SECONDS", (0.01, 0.02))
@@ -72,15 +73,15 @@ class Pod:
     async def acquire(self) -> OtherLeader | None:
         return await self.lock.acquire()
 
-    async def waits_for(self, other: ElectionRecord) -> None:
-        """Looks at the other's Lease until it would have run out if nothing had become of it."""
+    async def wait_out(self, other: ElectionRecord) -> None:
+        """Observes the other's Lease, and lets its duration pass."""
         found = await self.acquire()
         assert found is not None
         assert found.record == other
         self.now += LEASE_SECONDS
 
 
-async def waits(metrics: OperatorMetrics) -> None:
+async def until_waiting(metrics: OperatorMetrics) -> None:
     while not metrics.waits_for:  # noqa: ASYNC110 (it sets no event)
         await asyncio.sleep(0)
 
@@ -104,7 +105,7 @@ async def test_the_second_release_waits_until_the_first_has_left(
     one, two = Pod(api, first), Pod(api, second)
     assert await one.acquire() is None
     running.append(asyncio.create_task(two.elector.run()))
-    await waits(two.metrics)
+    await until_waiting(two.metrics)
     assert f"release {first}" in two.metrics.waits_for
     assert f"{LEASE_PATH}/{second.lease}" not in api.objects
     assert not two.leads
@@ -129,15 +130,15 @@ async def test_the_second_pod_is_on_standby_and_leads_once_the_first_has_left(
     assert (two.metrics.is_leader, two.leads, one.leads) == (True, True, False)
 
 
-async def test_a_leader_that_is_gone_is_followed_when_its_lease_has_not_changed_for_as_long_as_it_lasts() -> None:
-    """By the clock of who follows: that of the leader, which wrote a time into it, may be an hour ahead."""
+async def test_standby_leads_after_the_lease_is_unchanged_for_its_duration() -> None:
+    """The standby uses its own clock. The leader's, which set the time in the Lease, may be an hour ahead."""
     api = ApiServer()
     one, two = Pod(api, ALL), Pod(api, replace(ALL, pod="all-2"), now=5.0)
-    api.ahead *= 3600
+    api.ahead = timedelta(hours=1)
     assert await one.acquire() is None
-    await two.waits_for(ALL)
+    await two.wait_out(ALL)
     await one.lock.renew()
-    await two.waits_for(ALL)
+    await two.wait_out(ALL)
     two.now -= 0.1
     assert await two.acquire() == OtherLeader(ALL, is_leading=True)
     two.now += 0.1
@@ -149,8 +150,8 @@ async def test_a_leader_that_is_gone_is_followed_when_its_lease_has_not_changed_
     assert not one.leads
 
 
-async def test_a_leader_that_releases_its_lease_has_not_lost_it(running: list[asyncio.Task[None]]) -> None:
-    """It still has tasks to end then, and the loss of its Lease would end its process."""
+async def test_released_lease_does_not_count_as_lost(running: list[asyncio.Task[None]]) -> None:
+    """The leader still has tasks to end, and the loss of its Lease would end its process."""
     pod = Pod(ApiServer(), ALL)
     task = asyncio.create_task(pod.elector.run())
     running.append(task)
@@ -161,24 +162,24 @@ async def test_a_leader_that_releases_its_lease_has_not_lost_it(running: list[as
     assert not pod.api.objects
 
 
-async def test_a_container_that_was_restarted_leads_on_at_once() -> None:
+async def test_restarted_container_leads_again_at_once() -> None:
     api = ApiServer()
     assert await Pod(api, ALL).acquire() is None
     assert await Pod(api, ALL, now=3.0).acquire() is None
 
 
-async def test_a_pod_that_ends_late_leaves_the_lease_of_the_next_one_alone() -> None:
+async def test_deposed_leader_does_not_release_the_lease_of_its_successor() -> None:
     api = ApiServer()
     old, new = Pod(api, ALL), Pod(api, replace(ALL, pod="all-2"))
     assert await old.acquire() is None
-    await new.waits_for(ALL)
+    await new.wait_out(ALL)
     assert await new.acquire() is None
     await old.elector.release()
     assert f"{LEASE_PATH}/{ALL.lease}" in api.objects
     await new.lock.renew()
 
 
-async def test_releases_with_namespaces_of_their_own_do_not_meet() -> None:
+async def test_releases_with_different_namespaces_lead_at_the_same_time() -> None:
     api = ApiServer()
     one, two = Pod(api, TEAM_A), Pod(api, TEAM_B)
     assert [await one.acquire(), await two.acquire()] == [None, None]
@@ -186,15 +187,15 @@ async def test_releases_with_namespaces_of_their_own_do_not_meet() -> None:
     assert (one.leads, two.leads) == (True, True)
 
 
-async def test_a_release_waits_for_one_that_was_killed_as_long_as_its_lease_lasts() -> None:
+async def test_release_leads_after_the_lease_of_a_killed_one_expires() -> None:
     api = ApiServer()
     assert await Pod(api, TEAM_A).acquire() is None
     waiting = Pod(api, ALL)
-    await waiting.waits_for(TEAM_A)
+    await waiting.wait_out(TEAM_A)
     assert await waiting.acquire() is None
 
 
-async def test_writes_end_before_the_lease_does_and_count_from_before_it_was_asked_for() -> None:
+async def test_fence_rejects_writes_before_the_lease_expires() -> None:
     api = ApiServer()
     pod = Pod(api, ALL)
     assert await pod.acquire() is None
@@ -212,8 +213,8 @@ async def test_writes_end_before_the_lease_does_and_count_from_before_it_was_ask
     assert RENEW_DEADLINE_SECONDS < LEASE_SECONDS
 
 
-async def test_an_answer_that_comes_too_late_gives_no_right_to_write() -> None:
-    """Others may have taken the Lease for run out before it was written."""
+async def test_late_answer_does_not_make_a_pod_the_leader() -> None:
+    """Another pod may have considered the Lease expired before it was written."""
     pod = Pod(ApiServer(), ALL)
 
     async def delay(_: Request) -> None:
@@ -239,7 +240,7 @@ async def test_edited_lease_is_renewed_and_a_deleted_one_is_lost() -> None:
         await pod.lock.renew()
 
 
-async def test_a_leader_whose_lease_another_has_ends_its_process(running: list[asyncio.Task[None]]) -> None:
+async def test_leader_ends_its_process_when_another_pod_holds_its_lease(running: list[asyncio.Task[None]]) -> None:
     api = ApiServer()
     pod = Pod(api, ALL)
     running.append(asyncio.create_task(pod.elector.run()))
@@ -249,7 +250,7 @@ async def test_a_leader_whose_lease_another_has_ends_its_process(running: list[a
     assert not pod.leads
 
 
-async def test_a_leader_whose_lease_runs_out_ends_its_process_though_its_loop_hangs() -> None:
+async def test_leader_ends_its_process_at_the_renew_deadline_even_if_its_loop_hangs() -> None:
     pod = Pod(ApiServer(), ALL)
     ended = threading.Event()
     hanging = LeaderElector(pod.lock, pod.metrics, ended.set)
@@ -260,12 +261,12 @@ async def test_a_leader_whose_lease_runs_out_ends_its_process_though_its_loop_ha
     leading.cancel()
 
 
-async def test_an_api_server_that_does_not_answer_is_waited_for(running: list[asyncio.Task[None]]) -> None:
+async def test_elector_retries_while_the_api_server_rejects_requests(running: list[asyncio.Task[None]]) -> None:
     api = ApiServer()
     api.refuse["GET", "leases"] = ApiError(403, "Forbidden", "not yet")
     pod = Pod(api, TEAM_A)
     running.append(asyncio.create_task(pod.elector.run()))
-    await waits(pod.metrics)
+    await until_waiting(pod.metrics)
     assert "403 Forbidden: not yet" in pod.metrics.waits_for
     api.refuse.clear()
     assert await asyncio.wait_for(pod.elector.is_leader.wait(), 60)
@@ -294,7 +295,7 @@ async def test_a_pod_that_does_not_lead_writes_nothing() -> None:
 
 
 def test_a_deposed_leader_starts_again_in_its_process_without_its_threads() -> None:
-    """A process that ended would be a crash to Kubernetes."""
+    """Kubernetes would count an ended process as a crash."""
     program = """
 import os, sys, threading, time
 from tierbench.kube.leader_election import start_again

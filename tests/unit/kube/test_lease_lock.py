@@ -1,4 +1,4 @@
-"""At most one pod leads, whatever is late, lost, stopped, killed or restarted."""
+"""At most one pod leads, even if requests are late or lost, or pods are stopped, killed or restarted."""
 
 import types
 from collections.abc import Callable, Coroutine, Generator, Sequence
@@ -29,16 +29,16 @@ CLAIMS = (
 class Message:
     """A request in flight: it may arrive late, or after its sender has stopped waiting."""
 
-    land: Callable[[], Coroutine[Any, Any, Raw]]
-    landed: bool = False
+    handle: Callable[[], Coroutine[Any, Any, Raw]]
+    arrived: bool = False
     answer: Raw = field(default_factory=dict)
     error: Exception | None = None
 
     def arrive(self) -> None:
-        """The API server does what is asked."""
-        self.landed = True
+        """Lets the API server handle the request."""
+        self.arrived = True
         try:
-            self.land().send(None)
+            self.handle().send(None)
         except StopIteration as done:
             self.answer = done.value
         except ConflictError as error:
@@ -65,13 +65,13 @@ class Connection(InProcessKube):
 
 
 class Process:
-    """An operator's election, driven by hand; its clock began at another time than others'."""
+    """An operator's election, driven by the test. Each process starts its clock at another time."""
 
-    def __init__(self, world: "World", claim: ElectionRecord, begun: float) -> None:
+    def __init__(self, world: "World", claim: ElectionRecord, started: float) -> None:
         self.world = world
         self.claim = claim
         self.fence = Fence(self.clock)
-        self.begun = begun
+        self.started = started
         self.lock = LeaseLock(Connection(world.server), "leases", GROUP, claim, self.fence, self.clock)
         self.running = self._run()
         self.waits_for: Message | None = None
@@ -79,14 +79,14 @@ class Process:
         self.resume()
 
     def clock(self) -> float:
-        return self.world.now - self.begun
+        return self.world.now - self.started
 
     @property
     def leads(self) -> bool:
         return not self.over and self.fence.remaining > 0
 
     async def _run(self) -> None:
-        """As LeaderElector does, without its waits: the world decides when it continues."""
+        """Does the same as LeaderElector without its waits. The world decides when it continues."""
         leads = False
         while True:
             try:
@@ -129,7 +129,7 @@ class World:
     led: set[str] = field(default_factory=set)
 
     def step(self, random: Random, weights: Sequence[float]) -> None:
-        """Something happens: a message arrives, a process continues, gives up, is killed or stopped, time passes."""
+        """Lets a message arrive, a process continue, give up, be killed or be stopped, or time pass."""
         process = random.choice(self.processes)
         if process.over:
             self._replace(process, random)
@@ -137,7 +137,7 @@ class World:
         match random.choices(range(len(weights)), weights)[0]:
             case 0 if self.in_flight:
                 self.in_flight.pop(random.randrange(len(self.in_flight))).arrive()
-            case 1 if not process.stopped and (process.waits_for is None or process.waits_for.landed):
+            case 1 if not process.stopped and (process.waits_for is None or process.waits_for.arrived):
                 process.resume()
             case 2 if not process.stopped and process.waits_for is not None:
                 process.resume(TimeoutError())
@@ -151,7 +151,7 @@ class World:
                 process.stopped = not process.stopped
 
     def _replace(self, process: Process, random: Random) -> None:
-        """It is killed: its container is restarted, or another pod takes its place."""
+        """Kills a process. Its container restarts, or another pod replaces it."""
         claim = (
             process.claim
             if random.random() < 0.5
@@ -167,7 +167,7 @@ class World:
 
 
 def run(random: Random, steps: int = 300) -> World:
-    """Other things are likely each time: a slow network, a busy machine, one that crashes."""
+    """Runs a world with random probabilities of a slow network, a busy machine and crashes."""
     world = World()
     world.processes = [Process(world, claim, random.uniform(-1000, 0)) for claim in CLAIMS]
     chances = ((10, 20), (10, 20), (0, 0.5), (0, 0.3), (0.5, 2), (0, 0.5), (0, 0.5))
@@ -180,19 +180,19 @@ def run(random: Random, steps: int = 300) -> World:
 
 @examples(4)
 @given(st.integers())
-def test_never_two_lead_at_once(seed: int) -> None:
+def test_no_two_overlapping_operators_lead_at_once(seed: int) -> None:
     run(Random(seed))
 
 
-def test_there_is_often_a_leader_and_each_release_leads_now_and_then() -> None:
-    """Without that, the test above would show nothing."""
+def test_most_random_runs_have_a_leader_and_each_release_leads_in_some() -> None:
+    """Otherwise, the test above would prove nothing."""
     led = [run(Random(seed)).led for seed in range(100)]
     assert sum(map(bool, led)) > 80
     assert {release for found in led for release in found} == {"a/one", "b/two"}
 
 
-async def test_what_other_releases_have_left_behind_runs_out_side_by_side() -> None:
-    """A release that is uninstalled may lose its rights before it gives its Lease away."""
+async def test_leases_of_several_uninstalled_releases_expire_at_the_same_time() -> None:
+    """An uninstalled release may lose its permissions before it releases its Lease."""
     kube, now = InProcessKube(ApiServer()), [100.0]
     for number in range(3):
         left = LeaseLock(

@@ -1,4 +1,4 @@
-"""A page is bounded in bytes, whatever objects a list has."""
+"""The size of a page is bounded, regardless of the objects in a list."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -13,7 +13,7 @@ from tierbench.kube import pages
 from tierbench.kube.pages import PageLimit, pieces_of, read_ahead
 
 SMALL, LARGE = 1_000, 1_500_000
-"""The size of an object in bytes. The API server stores none that is larger."""
+"""The size of an object in bytes. The API server stores no larger one."""
 BOUND = 2 << 20
 
 
@@ -76,8 +76,8 @@ async def test_single_object_may_have_any_size() -> None:
     assert len(page) == 2 * BOUND
 
 
-async def test_page_may_take_long_but_not_be_silent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A total limit would let every try over a slow network start again."""
+async def test_page_has_a_timeout_for_silence_but_no_total_timeout(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a total timeout, each attempt over a slow network would fail and start again."""
     monkeypatch.setattr(pages, "SILENCE_SECONDS", 0.5)
     page, _ = await read(PageLimit(), 12 << 16, pause=0.1)
     assert page is not None
@@ -108,7 +108,7 @@ def test_the_next_page_is_read_while_the_caller_works() -> None:
     assert log[-1] == "page 2 is done"
 
 
-def test_a_caller_that_stops_closes_the_pages() -> None:
+def test_caller_that_stops_closes_the_pages() -> None:
     async def work() -> list[str]:
         log: list[str] = []
         async with aclosing(read_ahead(_three_pages(log))) as pages:
@@ -119,7 +119,7 @@ def test_a_caller_that_stops_closes_the_pages() -> None:
     assert asyncio.run(work())[-1] == "closed"
 
 
-def test_an_error_of_a_later_page_reaches_the_caller_after_the_earlier_ones() -> None:
+def test_an_error_of_a_later_page_reaches_the_caller_after_the_earlier_pages() -> None:
     async def failing() -> AsyncGenerator[int]:
         yield 1
         raise TimeoutError

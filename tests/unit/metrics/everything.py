@@ -1,4 +1,4 @@
-"""Every metric that there is, each with some value, as Prometheus reads it."""
+"""Every metric with some value, as Prometheus reads it."""
 
 from prometheus_client import generate_latest
 
@@ -11,7 +11,7 @@ from tierbench.metrics.results import SampleCache, render
 
 
 def metrics_text() -> str:
-    """What /metrics says of results of each kind and of the operator."""
+    """Returns the metrics of results of each kind and of the operator."""
     raw = raw_result()
     raw["spec"]["levels"] |= {"image": "2.0", "link": "lte"}
     raw["status"]["counts"]["retryCauses"] = {"Stalled": 1}

@@ -1,4 +1,4 @@
-"""A failed review authorizes no token, and no unknown token is logged."""
+"""A failed review authorizes no token."""
 
 import pytest
 

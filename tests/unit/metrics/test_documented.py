@@ -72,7 +72,7 @@ each_kind = pytest.mark.parametrize("kind", BENCHMARKS)
 
 
 def documented_factors(model: Model) -> Iterator[tuple[str, bool]]:
-    """The fields of a spec that its reference calls factors, and whether they are set."""
+    """Yields the fields of a spec that its reference calls factors, and whether they are set."""
     for name, field in type(model).model_fields.items():
         if "(a factor)" in (field.description or ""):
             yield name, name in model.model_fields_set
@@ -81,7 +81,7 @@ def documented_factors(model: Model) -> Iterator[tuple[str, bool]]:
 
 
 @each_kind
-def test_the_examples_set_every_factor(kind: str) -> None:
+def test_specs_of_these_tests_set_every_factor(kind: str) -> None:
     found = [field for asked in EVERYTHING[kind] for field in documented_factors(asked.spec)]
     assert {name for name, _ in found} == {name for name, is_set in found if is_set}
 

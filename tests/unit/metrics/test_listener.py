@@ -1,4 +1,4 @@
-"""Connections of strangers take a bounded part of the operator, and do not keep others out."""
+"""Unauthenticated connections take bounded resources of the operator, and block no other client."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -56,7 +56,7 @@ async def status(port: int, path: str, source: str = "127.0.0.1") -> int:
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
-async def test_silent_connections_of_one_address_are_few_and_keep_no_other_out(encrypted: bool) -> None:
+async def test_silent_connections_of_one_address_are_bounded_and_block_no_other(encrypted: bool) -> None:
     """Each took up to 45 KiB for an hour, before any token was read."""
     async with served(encrypted=encrypted) as (port, probe_port):
         silent = [await connect(port) for _ in range(40)]
@@ -70,7 +70,7 @@ async def test_silent_connections_of_one_address_are_few_and_keep_no_other_out(e
                 writer.close()
 
 
-async def test_connections_of_all_addresses_are_bounded_and_probes_have_their_own() -> None:
+async def test_connections_of_all_addresses_are_bounded_apart_from_probes() -> None:
     async with served() as (port, probe_port):
         silent = [await connect(port, f"127.0.0.{number // 10 + 1}") for number in range(100)]
         closed = await asyncio.gather(*map(is_closed, silent))
@@ -84,10 +84,8 @@ async def test_connections_of_all_addresses_are_bounded_and_probes_have_their_ow
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /metrics HTTP/1.1\r\nX: ", b"GET /none HTTP/1.1\r\nHost: h\r\n\r\n"])
-async def test_connection_ends_after_its_time_and_its_place_is_free(
-    sent: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A request without an end would otherwise keep its connection, as would one after an answer."""
+async def test_connection_ends_after_its_time_and_frees_its_place(sent: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request without an end would otherwise keep its connection, as would an idle one after a response."""
     monkeypatch.setattr(server, "_SECONDS", 0.5)
     monkeypatch.setattr(server, "_MOST_CONNECTIONS", 1)
     async with served() as (port, _):
@@ -97,11 +95,11 @@ async def test_connection_ends_after_its_time_and_its_place_is_free(
             with suppress(ConnectionError):
                 await reader.read()
         writer.close()
-        for _ in range(3):  # a scrape gives its place back at once
+        for _ in range(3):  # a scrape frees its place at once
             assert await status(port, "/metrics") == 200
 
 
-async def test_failed_handshake_ends_nothing() -> None:
+async def test_failed_handshake_does_not_stop_the_server() -> None:
     async with served(encrypted=True) as (port, _):
         reader, writer = await connect(port)
         writer.write(b"GET / HTTP/1.1\r\n\r\n")
@@ -114,7 +112,7 @@ async def test_failed_handshake_ends_nothing() -> None:
         connection[1].close()
 
 
-async def test_a_client_that_reads_slowly_keeps_no_other_out() -> None:
+async def test_client_that_reads_slowly_blocks_no_other() -> None:
     """The server closes the connection while a part of its response still waits to be sent."""
 
     async def respond(request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""What /metrics says of results: read back as Prometheus reads it."""
+"""Metrics of results, as Prometheus reads them."""
 
 import json
 import time
@@ -102,7 +102,7 @@ def condition(kind: str, status: str, reason: str) -> dict[str, Any]:
     return {"type": kind, "status": status, "reason": reason, "message": "So.", **when}
 
 
-async def test_a_result_as_prometheus_reads_it() -> None:
+async def test_prometheus_reads_metrics_of_a_result() -> None:
     found = await samples(filled(raw_result(seconds=1.5)))
     labels = {"benchmark": "demo", "server_class": "jetson", "file_size": str(2**30), "cache_state": "Unchanged"}
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", **labels) == 1.5
@@ -129,7 +129,7 @@ async def test_images_have_separate_series() -> None:
     assert one(found, "tierbench_file_transfer_duration_mean_seconds", image="1.19.6") == 2
 
 
-async def test_an_unknown_disk_has_no_series() -> None:
+async def test_result_without_totals_has_no_series_of_io_bound_trials() -> None:
     raw = raw_result()
     del raw["status"]["totals"]
     found = await samples(filled(raw))
@@ -294,7 +294,7 @@ async def test_no_two_results_give_the_same_series(cases: set[tuple[str, str, st
     assert len([key for key in found if key[0] == "tierbench_file_transfer_retries"]) == 2 * len(cases)
 
 
-async def test_it_is_not_ready_before_all_results_are_read() -> None:
+async def test_operator_is_not_ready_before_all_results_are_read() -> None:
     status, text = await scrape(ResultStore())
     assert status == 503
     assert "still reading" in text
@@ -311,7 +311,7 @@ async def test_a_waiting_operator_is_alive_and_reports_why_it_waits() -> None:
 
 
 async def test_a_standby_is_ready_and_exposes_no_results() -> None:
-    """Else Prometheus would have each result twice."""
+    """Otherwise, Prometheus would have each result twice."""
     metrics, store = OperatorMetrics(), filled()
     assert await scrape(store, "/readyz", metrics=metrics) == (503, "The leader is not known yet.\n")
     metrics.leader = "tierbench-7d9f-x2x4z"
@@ -351,7 +351,7 @@ def test_a_task_that_takes_too_long_is_overdue(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("status", "value"), [("True", 1), ("False", 0)])
-async def test_known_verdicts_are_exposed(status: str, value: int) -> None:
+async def test_known_conditions_are_exposed(status: str, value: int) -> None:
     raw, store = raw_benchmark(), filled()
     raw["status"]["conditions"] = [
         condition("Regressed", status, "So"),

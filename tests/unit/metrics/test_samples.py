@@ -8,7 +8,7 @@ FAMILY = gauge("tierbench_test", "A test.")
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"])), st.text(alphabet='"\\\n,{}= x'))
-def test_labels_read_back_as_they_were(one: str, other: str) -> None:
+def test_labels_are_parsed_back_unchanged(one: str, other: str) -> None:
     samples = Samples({"one": one})
     samples.add(FAMILY, 1, {"other": other})
     (family,) = text_string_to_metric_families("".join(render([samples])))
@@ -27,7 +27,7 @@ def test_every_object_is_rendered_once(number: int) -> None:
     assert found == list(range(number))
 
 
-def test_no_value_is_no_sample() -> None:
+def test_unknown_value_has_no_sample() -> None:
     samples = Samples({})
     samples.add(FAMILY, None)
     assert not list(render([samples]))

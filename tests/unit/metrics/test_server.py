@@ -1,4 +1,4 @@
-"""Who is let in to /metrics, and that a scrape takes nothing from the benchmarks."""
+"""Only permitted tokens get /metrics, and scrapes do not delay benchmarks."""
 
 import asyncio
 import threading
@@ -14,26 +14,26 @@ from tierbench.metrics.server import ScrapeGuard
 
 
 async def test_a_scrape_does_not_block_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece is not done before the loop has done something else: on the loop itself that would be never."""
-    loop, begun, gone_on = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
+    """Rendering waits for the event loop here. On the event loop, it would wait without end."""
+    loop, begun, resumed = asyncio.get_running_loop(), asyncio.Event(), threading.Event()
 
     def render(_: object) -> Iterator[str]:
         loop.call_soon_threadsafe(begun.set)
-        assert gone_on.wait(60)
+        assert resumed.wait(60)
         yield "first 1\n"
         yield "second 2\n"
 
     monkeypatch.setattr(server, "render", render)
     scraped = asyncio.create_task(scrape(filled()))
     await begun.wait()
-    gone_on.set()
+    resumed.set()
     status, text = await scraped
     assert status == 200
     assert text.startswith("first 1\nsecond 2\n# HELP")
 
 
 class Reviews:
-    """A fake API server with a clock of its own."""
+    """A fake API server with its own clock."""
 
     def __init__(self, answer: bool | ConnectionError | None = True) -> None:
         self.answer = answer
@@ -48,7 +48,7 @@ class Reviews:
         return self.answer
 
     async def send(self, token: str = "a", scheme: str = "Bearer") -> int:
-        """The status that the sender of a token gets."""
+        """Returns the status that the sender of a token gets."""
         request = make_mocked_request("GET", "/metrics", headers={"Authorization": f"{scheme} {token}"})
         try:
             await self.guard.admit(request)
@@ -111,8 +111,8 @@ async def test_at_most_two_reviews_run_and_cached_tokens_do_not_wait() -> None:
     assert await asyncio.gather(*tries) == [401] * 20
 
 
-async def test_a_token_that_was_permitted_does_not_wait_for_strangers() -> None:
-    """Its permission expires each minute, and strangers can keep every review busy."""
+async def test_permitted_token_does_not_wait_for_unknown_tokens() -> None:
+    """Its permission expires each minute, and unknown tokens can keep every review busy."""
     reviews = Reviews()
     assert await reviews.send("known") == 200
     reviews.seconds = 61
@@ -124,8 +124,8 @@ async def test_a_token_that_was_permitted_does_not_wait_for_strangers() -> None:
         return await permit(token)
 
     reviews.guard._review = slow
-    strangers = [asyncio.create_task(reviews.send(str(number))) for number in range(20)]
+    unknown_tokens = [asyncio.create_task(reviews.send(str(number))) for number in range(20)]
     async with asyncio.timeout(60):
         assert await reviews.send("known") == 200
     release.set()
-    await asyncio.gather(*strangers)
+    await asyncio.gather(*unknown_tokens)

@@ -38,10 +38,10 @@ def _result(spec: ResultSpec, lines: Iterable[TrialLine], case: int, client: Cli
     ).with_record(record)
 
 
-def brokered(
+def broker_result(
     case: int, nanoseconds: float, client: Client = USER, spent: Mapping[str, int] = NOTHING, **levels: str
 ) -> BenchmarkResult:
-    """Returns a case by nanoseconds per message. `spent` has the nanoseconds of compression and other steps."""
+    """Returns a case with this time per message. `spent` has the nanoseconds of compression and other steps."""
     parts = {f"{part}Nanoseconds": MESSAGES * time for part, time in spent.items()}
     size = parse_size(levels["payloadSize"])
     lines = []
@@ -63,7 +63,7 @@ def access_networks() -> list[BenchmarkResult]:
         time = (30e6 if access == "lte" else 22e6) + parse_size(size) * (900 if access == "lte" else 500)
         device = {"nodeClass": client, "node": f"{client}-1", "accessNetwork": access}
         slow = 1.0 if name == "kafka" else 1.06
-        found.append(brokered(case, time * slow, device, broker=name, payloadSize=size))
+        found.append(broker_result(case, time * slow, device, broker=name, payloadSize=size))
     return found
 
 
@@ -73,11 +73,11 @@ def ratios() -> list[BenchmarkResult]:
     found = []
     places = product(("10000", "100000"), (None, "Gzip", "Zstd"), range(10, 100, 10))
     for case, (size, compression, left) in enumerate(places, start=1):
-        a_byte = {"Gzip": 60 - abs(left - 30) // 2, "Zstd": 12}.get(compression or "", 0)
-        parts = {"compress": a_byte * int(size), "decompress": a_byte * int(size) // 5} if compression else {}
+        per_byte = {"Gzip": 60 - abs(left - 30) // 2, "Zstd": 12}.get(compression or "", 0)
+        parts = {"compress": per_byte * int(size), "decompress": per_byte * int(size) // 5} if compression else {}
         transfer = 30e6 + int(size) * 400 * (left / 100 if compression else 1)
         levels = {"payloadSize": size, "content": f"Ratio{left}", "compression": compression or "None"}
-        found.append(brokered(case, transfer + sum(parts.values()), USER, parts, **levels))
+        found.append(broker_result(case, transfer + sum(parts.values()), USER, parts, **levels))
     return found
 
 
@@ -88,7 +88,7 @@ def contents() -> list[BenchmarkResult]:
     places = product(("10000", "100000"), ("None", "Gzip", "Zstd"), enumerate(("Random", "Zeros", "SensorJSON")))
     for case, (size, compression, (kind, content)) in enumerate(places, start=len(found) + 1):
         time = 30e6 + int(size) * (400 if compression == "None" else 130 * (kind + 1))
-        found = [*found, brokered(case, time, payloadSize=size, content=content, compression=compression)]
+        found = [*found, broker_result(case, time, payloadSize=size, content=content, compression=compression)]
     return found
 
 
@@ -100,7 +100,7 @@ def deliveries() -> list[BenchmarkResult]:
     places = product(("2", "2000"), ("1", "4"), ("None", "TLSv1.2"), enumerate(kinds, start=1))
     for case, (size, pairs, tls, (steps, delivery)) in enumerate(places, start=1):
         time = (4e6 + 3e6 * steps + int(size) * 500) * (1.1 if tls != "None" else 1.0) / int(pairs)
-        found.append(brokered(case, time, payloadSize=size, pairs=pairs, tls=tls, delivery=delivery))
+        found.append(broker_result(case, time, payloadSize=size, pairs=pairs, tls=tls, delivery=delivery))
     return found
 
 
@@ -112,14 +112,14 @@ def devices() -> list[BenchmarkResult]:
     """Returns five devices on one access point, each alone and all at once."""
     nodes = [{"nodeClass": "device", "node": name} for name in DEVICES]
     alone = [
-        _networked(case, node, [_uploads(megabits)], clientMode="Alone")
+        _network_result(case, node, [_uploads(megabits)], clientMode="Alone")
         for case, (node, megabits) in enumerate(zip(nodes, (400, 420, 110, 105, 600), strict=True), start=1)
     ]
     parts = [
         [shared(number, megabits * (0.97 + number / 200)) for number in range(1, TRIALS + 1)]
         for megabits in (180, 200, 30, 25, 90)
     ]
-    return [*alone, _networked(6, nodes[0], parts, clients=nodes, clientMode="Simultaneous")]
+    return [*alone, _network_result(6, nodes[0], parts, clients=nodes, clientMode="Simultaneous")]
 
 
 def _uploads(megabits: float) -> list[TrialLine]:
@@ -127,7 +127,7 @@ def _uploads(megabits: float) -> list[TrialLine]:
     return [network.line(number, upload=network.flow(rate)) for number, rate in enumerate(rates, start=1)]
 
 
-def _networked(
+def _network_result(
     case: int, client: Client, parts: list[list[TrialLine]], clients: list[dict[str, str]] | None = None, **levels: str
 ) -> BenchmarkResult:
     lines = parts[0] if clients is None else merge_parts([PartOutput(tuple(part)) for part in parts])

@@ -13,7 +13,7 @@ from rich.text import Text
 from tests.unit.kinds.network.test_report import ALONE, CLIENTS, result
 from tests.unit.kinds.network.test_report import run as network_run
 from tests.unit.report.published import LEVELS, measured, published
-from tests.unit.results.preflights import blocked, carrying, node_network
+from tests.unit.results.preflights import blocked, node_network, with_networks
 from tierbench.advice.tables import newest, runs
 from tierbench.api.result import BenchmarkResult
 from tierbench.cli.results import show_run
@@ -155,7 +155,7 @@ def test_page_has_notes_on_invalid_results() -> None:
     assert "CacheCannotHold" in text
 
 
-def test_page_of_a_run_without_statistics() -> None:
+def test_page_shows_a_run_without_statistics() -> None:
     result = measured("cloud", "1Mi", [(1.0, 0)])
     running = {"metadata": {"name": "r"}, "spec": result.spec.to_json(), "status": {"phase": "Running"}}
     failed = running | {"status": {"phase": "Failed", "reason": "NoReadyNode", "message": "No node is ready."}}
@@ -170,7 +170,7 @@ def statistic(mean: int) -> dict[str, int]:
     return {"count": 5, "mean": mean, "standardDeviation": mean // 100, **around, **ends}
 
 
-def of_kind(
+def result_of_kind(
     kind: str, levels: Mapping[str, str], server: str, case: int, statistics: Mapping[str, int]
 ) -> BenchmarkResult:
     return BenchmarkResult.model_validate(
@@ -194,9 +194,9 @@ def of_kind(
     )
 
 
-def test_page_of_unknown_quantities_and_factors() -> None:
+def test_page_shows_unknown_quantities_and_factors() -> None:
     results = [
-        of_kind(
+        result_of_kind(
             "BrokerBenchmark",
             {"broker": "kafka", "delivery": delivery, "payloadSize": payload},
             server,
@@ -220,7 +220,7 @@ def test_page_of_unknown_quantities_and_factors() -> None:
 
 def test_networks_are_compared_by_rate() -> None:
     results = [
-        of_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
+        result_of_kind("NetworkBenchmark", {"direction": "Upload"}, server, case, {"throughputBitsPerSecond": rate})
         for case, (server, rate) in enumerate((("cloud", 9 * 10**8), ("pi", 10**8)), start=1)
     ]
     text = "".join(outline(page(results)).text).replace("\xa0", " ")
@@ -265,9 +265,9 @@ def test_page_of_many_combinations_has_the_main_charts_of_each() -> None:
     assert html.count("<h4>How much longer than the fastest class</h4>") == 24
 
 
-def test_network_in_the_preflight_is_a_table() -> None:
+def test_page_has_a_table_of_networks_in_the_preflight() -> None:
     first, second, *_ = published()
-    text = "".join(outline(page([carrying(first, node_network()), carrying(second, blocked())])).text)
+    text = "".join(outline(page([with_networks(first, node_network()), with_networks(second, blocked())])).text)
     assert "Network between nodes" in text
     for text_part in ("user-1 to cloud-1", "90.0 Mbit/s", "80.0 Mbit/s", "700 µs", "10%", "lte"):
         assert text_part in text, text_part

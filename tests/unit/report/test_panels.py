@@ -42,7 +42,7 @@ def test_clients_have_the_names_of_unique_access_networks() -> None:
     def client_names_of(*networks: str) -> list[str]:
         clients = [{"nodeClass": f"class-{n}", "node": "n", "accessNetwork": name} for n, name in enumerate(networks)]
         cases = enumerate(clients, start=1)
-        return [*client_names(run([papers.brokered(n, 1e6, one, payloadSize="1Ki") for n, one in cases])).values()]
+        return [*client_names(run([papers.broker_result(n, 1e6, one, payloadSize="1Ki") for n, one in cases])).values()]
 
     assert client_names_of("lte", "5g-sa") == ["lte", "5g-sa"]
     assert client_names_of("lte", "") == ["class-0", "class-1"]
@@ -103,9 +103,9 @@ def test_clients_at_once_have_no_client_class() -> None:
 
 def test_factor_of_one_broker_is_part_of_its_name() -> None:
     results = [
-        papers.brokered(1, 1e6, broker="mosquitto", payloadSize="1Ki"),
-        papers.brokered(2, 1e6, broker="kafka", payloadSize="1Ki", codec="None"),
-        papers.brokered(3, 1e6, broker="kafka", payloadSize="1Ki", codec="Zstd"),
+        papers.broker_result(1, 1e6, broker="mosquitto", payloadSize="1Ki"),
+        papers.broker_result(2, 1e6, broker="kafka", payloadSize="1Ki", codec="None"),
+        papers.broker_result(3, 1e6, broker="kafka", payloadSize="1Ki", codec="Zstd"),
     ]
     (panel,) = panels(run(results))
     assert [line.name for line in panel.lines] == ["mosquitto", "kafka with codec None", "kafka with codec Zstd"]

@@ -1,6 +1,6 @@
 """Pages in a real Chromium: light ones on a phone, and dark ones in a wide window.
 
-What stands where depends on the width alone, and what contrasts with what on the colour scheme alone.
+The layout depends only on the width, and contrasts depend only on the colour scheme.
 """
 
 import json
@@ -70,7 +70,7 @@ onload = () => {
 """
 
 
-class Look(NamedTuple):
+class Rendering(NamedTuple):
     width: int
     dark: bool
     found: dict[str, Any]
@@ -82,7 +82,9 @@ def pages() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module", params=[(360, False), (1280, True)], ids=["phone, light", "wide, dark"])
-def look(pages: dict[str, str], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Look:
+def rendering(
+    pages: dict[str, str], request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Rendering:
     """Returns what the probe finds in each page. All pages use one browser."""
     width, dark = request.param
     folder = tmp_path_factory.mktemp("rendered")
@@ -98,17 +100,17 @@ def look(pages: dict[str, str], request: pytest.FixtureRequest, tmp_path_factory
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
     match = re.search(r'data-found="([^"]*)"', done.stdout)
     assert match is not None, done.stderr
-    return Look(width, dark, json.loads(unescape(match[1])))
+    return Rendering(width, dark, json.loads(unescape(match[1])))
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_page_is_readable(kind: str, look: Look) -> None:
-    found = look.found[kind]
+def test_page_is_readable(kind: str, rendering: Rendering) -> None:
+    found = rendering.found[kind]
     assert found["plots"] >= 8
-    assert found["window"] == look.width
-    assert found["width"] <= look.width, "the page is wider than the window"
+    assert found["window"] == rendering.width
+    assert found["width"] <= rendering.width, "the page is wider than the window"
     assert found["touching"] == []
     assert found["outside"] == []
     assert found["smallest"] >= 9
     assert min(found["contrasts"]) >= 3
-    assert (found["page"] < 0.1) is look.dark
+    assert (found["page"] < 0.1) is rendering.dark

@@ -47,7 +47,7 @@ def test_rate_by_compression_ratio_has_a_linear_axis() -> None:
     assert found[0].svg.count('class="line"') == 3
 
 
-def test_words_are_bars_on_a_linear_axis() -> None:
+def test_levels_that_are_words_are_bars_on_a_linear_axis() -> None:
     for figure in figures_of(papers.deliveries()).main:
         assert 'class="line"' not in figure.svg
         assert figure.svg.count('class="bar"') == 6
@@ -58,7 +58,7 @@ def test_words_are_bars_on_a_linear_axis() -> None:
 
 def test_time_of_a_message_is_its_round_trip_and_decoding() -> None:
     parts = {"compress": 2_000_000, "encrypt": 1_000_000, "decrypt": 500_000, "decompress": 250_000}
-    result = papers.brokered(1, 10e6, papers.USER, parts, payloadSize="1Ki", compression="Gzip", encryption="AES")
+    result = papers.broker_result(1, 10e6, papers.USER, parts, payloadSize="1Ki", compression="Gzip", encryption="AES")
     times = message_time(Cell((result,)))
     assert times == pytest.approx(parts | {"transfer": 10e6 * 1.001 - 3e6}, rel=0.02)
     assert message_time(Cell((published()[0],))) == {}

@@ -1,4 +1,4 @@
-"""What preflights find, for tests."""
+"""Results of preflights, for tests."""
 
 from typing import Any
 
@@ -22,11 +22,11 @@ def node_network(server: str = "cloud-1", client: str = "user-1", down: int = 80
 
 
 def blocked(server: str = "jetson-1") -> NodeNetwork:
-    """Nothing got through."""
+    """A network that let nothing through."""
     message = "no route: see network policies."
     return node_network(server, ping=None, upload=None, download=None, reason="ServerUnreachable", message=message)
 
 
-def carrying(result: BenchmarkResult, *networks: NodeNetwork) -> BenchmarkResult:
-    """The result, with the network that it ran on."""
+def with_networks(result: BenchmarkResult, *networks: NodeNetwork) -> BenchmarkResult:
+    """Returns the result, with the networks that it ran on."""
     return result.model_copy(update={"spec": result.spec.model_copy(update={"networks": networks})})

@@ -1,4 +1,4 @@
-"""A result grows trial by trial: in any order, however often a log is read, nothing is counted twice."""
+"""A result counts each trial once, in any order and however often a log is read."""
 
 import json
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ def test_failed_trials_are_not_in_the_mean() -> None:
     assert [note.reason for note in status.invalid] == ["TrialsFailed", "ServerNotObserved"]
 
 
-def test_a_case_without_a_good_trial_fails_with_their_reason() -> None:
+def test_case_without_a_good_trial_fails_with_the_reason_of_its_trials() -> None:
     bad: dict[str, Any] = {"outcome": "Failed", "failure": {"reason": "NotFound", "message": "404"}}
     status = measured([line(1, **bad), line(2, **bad)])
     assert (status.phase, status.reason, status.valid) == (ResultPhase.FAILED, "NotFound", None)
@@ -157,7 +157,7 @@ def test_validity(lines: list[TrialLine], options: dict[str, Any], reasons: list
     assert status.display.valid == (reasons[0] if reasons else "Yes")
 
 
-def test_larger_than_memory_is_a_fact() -> None:
+def test_file_larger_than_memory_is_a_fact() -> None:
     status = measured([line(1, server=sample())], memory=GIB // 2)
     assert [note.reason for note in status.facts] == ["CacheCannotHold"]
     assert status.valid
@@ -184,7 +184,7 @@ def test_io_bound_needs_evidence(evidence: str, read: int, waited: int, bound: b
         (1, 1, {"ioPressurePartsPerMillion": 60_000}, None),
     ],
 )
-def test_a_file_is_read_once_and_one_waiting_task_is_one_cpu(
+def test_io_bound_counts_a_file_once_and_waiting_per_cpu(
     cores: int, downloads: int, seen: dict[str, int], bound: bool | None
 ) -> None:
     wanted = spec(trials=1, warmup=0)
@@ -204,7 +204,7 @@ def test_a_frequency_below_the_maximum_is_a_fact(governor: str, khz: int, expect
     assert status.valid
 
 
-def test_the_most_trials_stay_within_56_kib() -> None:
+def test_record_with_the_most_trials_stays_within_56_kib() -> None:
     full = sample(
         residentAfterPartsPerMillion=999_999, deviceReadBytes=5 * 10**9, ioWaitPartsPerMillion=123_456,
         ioPressurePartsPerMillion=123_456, cpuPartsPerMillion=123_456, tcpRetransmits=12_345, tcpSegmentsSent=3_456_789,
@@ -316,7 +316,7 @@ def test_overall_rates_are_distinguished_by_name() -> None:
 RATES = (80, 100, 10, 90, 95, 300, 85)
 
 
-def of_rates(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
+def status_of_rates(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
     lines = [
         networks.line(number, upload=networks.flow(rate, retransmits=number))
         for number, rate in enumerate(rates, start=1)
@@ -325,7 +325,7 @@ def of_rates(rates: Sequence[float] = RATES, **trim: int) -> ResultStatus:
 
 
 def test_the_lowest_and_the_highest_trial_are_trimmed() -> None:
-    status = of_rates(lowest=1, highest=1)
+    status = status_of_rates(lowest=1, highest=1)
     trimmed, whole = (group["throughputBitsPerSecond"] for group in (status.statistics, status.untrimmed))
     assert (trimmed.count, trimmed.mean, trimmed.p50) == (5, 90_000_000, 90_000_000)
     assert (whole.count, whole.mean) == (7, round(sum(RATES) / 7 * 10**6))
@@ -333,29 +333,29 @@ def test_the_lowest_and_the_highest_trial_are_trimmed() -> None:
     assert status.valid is True
 
 
-def test_the_other_quantities_are_of_the_same_trials() -> None:
-    retransmits = of_rates(lowest=1, highest=1).statistics["retransmits"]
+def test_other_quantities_are_trimmed_by_the_same_trials() -> None:
+    retransmits = status_of_rates(lowest=1, highest=1).statistics["retransmits"]
     assert retransmits.count == 5
     assert retransmits.mean == round((1 + 2 + 4 + 5 + 7) / 5)
 
 
 def test_lowest_and_highest_are_trimmed_independently() -> None:
-    assert of_rates(lowest=2).statistics["throughputBitsPerSecond"].mean == (85 + 90 + 95 + 100 + 300) * 200_000
-    assert of_rates(highest=2).statistics["throughputBitsPerSecond"].mean == (10 + 80 + 85 + 90 + 95) * 200_000
+    assert status_of_rates(lowest=2).statistics["throughputBitsPerSecond"].mean == (85 + 90 + 95 + 100 + 300) * 200_000
+    assert status_of_rates(highest=2).statistics["throughputBitsPerSecond"].mean == (10 + 80 + 85 + 90 + 95) * 200_000
 
 
 def test_nothing_is_trimmed_from_too_few_trials() -> None:
-    status = of_rates((80, 90), lowest=1, highest=1)
+    status = status_of_rates((80, 90), lowest=1, highest=1)
     assert status.statistics["throughputBitsPerSecond"].count == 2
     assert status.untrimmed == {}
 
 
 def test_without_trim_there_are_no_untrimmed_statistics() -> None:
-    assert of_rates().untrimmed == {}
+    assert status_of_rates().untrimmed == {}
 
 
 def shared(trial: int, first: int, second: int) -> TrialLine:
-    """Two clients that measured at once."""
+    """Two simultaneous clients."""
     return merge_parts([PartOutput([networks.line(trial, upload=networks.flow(rate))]) for rate in (first, second)])[0]
 
 

@@ -1,4 +1,4 @@
-"""What a client printed is read whatever else is in its log, and compared with its seal."""
+"""The output of a client is parsed among other lines of its log, and compared with its seal."""
 
 import json
 from itertools import pairwise
@@ -82,7 +82,7 @@ def test_another_version_is_a_problem_and_not_a_trial() -> None:
     assert "contract 9" in output.problems[0]
 
 
-def test_seal() -> None:
+def test_seal_is_compared_with_the_output() -> None:
     log = trial_line(1) + trial_line(2)
     assert check_seal(parse_output(log), seal(log)).state is SealState.COMPLETE
     assert check_seal(parse_output(trial_line(1)), seal(log)).state is SealState.CUT_SHORT
@@ -95,21 +95,21 @@ def test_seal() -> None:
     assert check_seal(parse_output(log), "").state is SealState.MISSING
     assert check_seal(parse_output(log), "Killed").state is SealState.MISSING
     assert check_seal(parse_output(log), seal(log)[:-20]).state is SealState.MISSING
-    assert check_seal(parse_output(log), trial_line(2)).state is SealState.MISSING  # the end of the log of a killed one
+    assert check_seal(parse_output(log), trial_line(2)).state is SealState.MISSING  # the end of a killed client's log
 
 
 @pytest.mark.parametrize(
-    ("message", "says"),
+    ("message", "expected"),
     [
         ('{"contract": 2}', "speaks contract 2, the operator 1"),
         ('{"contract": 1}', "ends with another seal (trials: Field required)"),
         ("a line\ntierbench-client: unknown flag: --x\n", "does not know what the operator asks of it (unknown flag: "),
     ],
 )
-def test_a_client_of_another_version_is_recognized(message: str, says: str) -> None:
+def test_a_client_of_another_version_is_recognized(message: str, expected: str) -> None:
     check = check_seal(parse_output(trial_line(1)), message)
     assert check.state is SealState.OTHER_VERSION
-    assert says in check.message
+    assert expected in check.message
 
 
 def test_the_seal_contains_why_a_client_ended_early() -> None:
@@ -164,13 +164,13 @@ def test_the_rest_of_a_too_large_output_is_not_read() -> None:
     assert reader.output.problems == ()
 
 
-def test_that_an_output_became_full_is_a_change() -> None:
+def test_feed_reports_once_that_the_output_became_full() -> None:
     line = b"y" * (2**19 - 1) + b"\n"
     reader = read([line] * 15)
     assert [reader.feed(line), reader.feed(b"y"), reader.feed(b"y")] == [False, True, False]
 
 
-def test_no_more_trials_are_kept_than_a_client_is_given() -> None:
+def test_output_keeps_at_most_the_maximum_number_of_trials() -> None:
     given = "".join(trial_line(number % 30 + 1, case=number + 1) for number in range(MAXIMUM_TRIALS))
     assert not parse_output(given + trial_line(1, case=1)).full
     output = parse_output(given + trial_line(1, case=1000) * 3)
@@ -182,7 +182,7 @@ HUGE = "9" * 400
 
 @pytest.mark.parametrize("number", [f'"{HUGE}"', '"1"', "1.0", "1e30", "true", str(2**63)])
 def test_a_number_is_an_integer_of_63_bits(number: str) -> None:
-    """A number in a string was an integer of any size, and its sum ended each reconcile with an OverflowError."""
+    """A larger number in a string ended each reconcile with an OverflowError."""
     line = trial_line(1)
     for name in ("trial", "durationNanoseconds"):
         value = json.loads(line)[name]
@@ -196,7 +196,7 @@ def test_a_number_is_an_integer_of_63_bits(number: str) -> None:
     assert check_seal(parse_output(line), seal(line).replace('"trials": 1', f'"trials": {number}')).seal is None
 
 
-def test_control_characters_are_cut_where_a_line_is_read() -> None:
+def test_parser_replaces_control_characters() -> None:
     words = {"message": "a\x1b]0;owned\x07\x1b[2Jb\r\nc\x9bd\u2028e"}
     line = trial_line(1, outcome="Failed").replace("20 attempts", json.dumps(words["message"])[1:-1])
     (trial,) = parse_output(line).trials
@@ -219,12 +219,12 @@ def test_a_trial_that_is_printed_repeatedly_is_kept_once() -> None:
 
 @pytest.mark.parametrize("odd", ['"\\ud800"', "NaN", "1e999", "[" * 200 + "]" * 200])
 def test_a_parsed_trial_can_be_decompressed(odd: str) -> None:
-    """A line is unpacked in each pass, and one that then was an error stopped its benchmark."""
+    """Each pass unpacks the line, and an error there stopped its benchmark."""
     output = parse_output(trial_line(1).replace('"trial": 1', f'"further": {odd}, "trial": 1') + trial_line(2))
     assert [trial.trial for trial in output.trials] == [1, 2]
 
 
-def test_the_newest_trial_alone_is_kept_parsed() -> None:
+def test_only_the_newest_trial_is_kept_parsed() -> None:
     """It is read at once. More of them would take the memory that packing saves."""
     output = parse_output("".join(map(trial_line, (1, 2, 3))))
     assert [trial.parsed is not None for trial in output.printed] == [False, False, True]
@@ -236,7 +236,7 @@ LOG = "".join(map(trial_line, range(1, 6)))
 
 
 @given(st.integers(0, 5), st.integers(0, 5))
-def test_the_trials_of_a_seal_fill_what_the_log_lacks(arrived: int, held: int) -> None:
+def test_trials_of_a_seal_complete_the_log(arrived: int, held: int) -> None:
     lines = LOG.splitlines(keepends=True)
     message = seal(LOG, held="".join(lines[5 - held :]))
     output = add_sealed(parse_output("".join(lines[:arrived])), message)
@@ -249,7 +249,7 @@ def test_the_trials_of_a_seal_fill_what_the_log_lacks(arrived: int, held: int) -
 
 
 @pytest.mark.parametrize("lines", ["!", "AAAA", packed("no line\n"), packed("x" * 2**23)[:MAXIMUM_SEAL_BYTES]])
-def test_lines_of_a_seal_that_mean_nothing_are_ignored(lines: str) -> None:
+def test_invalid_lines_of_a_seal_are_ignored(lines: str) -> None:
     message = json.dumps({**json.loads(seal(LOG)), "lines": lines})
     assert add_sealed(Output(), message) == Output()
     assert check_seal(Output(), message).state is SealState.CUT_SHORT

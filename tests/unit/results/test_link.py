@@ -1,4 +1,4 @@
-"""What a client measured of its link is compared with what the spec declares."""
+"""The link that a client measured is compared with the one that the spec declares."""
 
 from typing import Any
 
@@ -35,7 +35,7 @@ def reasons(link: dict[str, Any], *samples: dict[str, Any] | None) -> set[str]:
     return {note.reason for note in measured(link, *samples).invalid if note.reason.startswith("Link")}
 
 
-def test_what_was_measured_stands_next_to_what_was_asked() -> None:
+def test_measured_link_is_reported_next_to_the_declared_one() -> None:
     status = measured(LTE, GOOD, GOOD)
     assert [note.message for note in status.facts if note.reason == "LinkMeasured"] == [
         "Link lte: round trip 40.7 ms (40.1 ms asked), up 11.9 Mbit/s (12.0 Mbit/s asked), "
@@ -54,7 +54,7 @@ def test_what_was_measured_stands_next_to_what_was_asked() -> None:
         ("downloadBitsPerSecond", 42_100_000, "down 42.1 Mbit/s (40.0 Mbit/s asked)"),
     ],
 )
-def test_a_link_that_is_off_makes_the_result_invalid(name: str, value: int, words: str) -> None:
+def test_link_that_differs_makes_the_result_invalid(name: str, value: int, words: str) -> None:
     status = measured(LTE, GOOD, GOOD | {name: value})
     note = next(note for note in status.invalid if note.reason == "LinkDiffers")
     assert note.message == f"Link lte is not as declared: {words}."
@@ -68,12 +68,12 @@ def test_small_differences_are_accepted(name: str, value: int) -> None:
     assert not reasons(LTE, GOOD | {name: value})
 
 
-def test_tcp_does_not_fill_a_link_that_loses_packets() -> None:
+def test_low_rate_of_a_link_that_loses_packets_is_accepted() -> None:
     lossy = LTE | {"up": LTE["up"] | {"lossPartsPerMillion": 10_000}}
     assert not reasons(lossy, GOOD | {"uploadBitsPerSecond": 5_000_000})
 
 
-def test_a_trace_makes_packets_wait() -> None:
+def test_round_trip_over_a_trace_may_be_longer_but_not_shorter() -> None:
     late = {"delayMicroseconds": 20_000}
     recorded = {"name": "lte", "up": late, "down": late, "trace": {"configMapRef": {"name": "drive"}}}
     assert not reasons(recorded, {"roundTripNanoseconds": 90_000_000})
@@ -81,5 +81,5 @@ def test_a_trace_makes_packets_wait() -> None:
 
 
 @pytest.mark.parametrize("sample", [None, {}, {"roundTripNanoseconds": 40_000_000}])
-def test_an_unknown_link_is_reported(sample: dict[str, Any] | None) -> None:
+def test_link_that_was_not_measured_is_reported(sample: dict[str, Any] | None) -> None:
     assert reasons(LTE, GOOD, sample) == {"LinkNotMeasured"}

@@ -1,4 +1,4 @@
-"""A measured network becomes a link that can be pasted into another benchmark, and says what it does not hold."""
+"""A measured network becomes a link for other benchmarks, with notes on what it does not contain."""
 
 from typing import Any
 
@@ -32,14 +32,14 @@ def result(case: int, *lines: TrialLine, **levels: Any) -> BenchmarkResult:
 
 
 def both(**more: Any) -> list[BenchmarkResult]:
-    """Returns 10 Mbit/s up and 40 Mbit/s down, with 1.967 ms a round trip."""
+    """Returns 10 Mbit/s up and 40 Mbit/s down, with round trips of 1.967 ms."""
     return [
         result(1, line(1, upload=flow(10)), line(2, upload=flow(10)), **more),
         result(2, line(1, download=flow(40)), line(2, download=flow(40)), direction="Download", **more),
     ]
 
 
-def test_rates_are_those_of_frames_and_the_round_trip_is_shared() -> None:
+def test_rates_count_frames_and_directions_share_the_round_trip() -> None:
     found = measured_link(both(), "lte")
     up, down = found.link.up, found.link.down
     assert up is not None
@@ -52,21 +52,21 @@ def test_rates_are_those_of_frames_and_the_round_trip_is_shared() -> None:
     assert any("round trip" in note for note in found.notes)
 
 
-def test_the_best_of_several_rates_is_the_links() -> None:
+def test_link_has_the_best_of_several_rates() -> None:
     faster = result(3, line(1, upload=flow(12)), streams="4")
     found = measured_link([*both(), faster], "lte").link
     assert found.up is not None
     assert found.up.kilobits_per_second == round(12_000 * 1514 / 1448)
 
 
-def test_losses_are_those_of_udp_or_shared() -> None:
+def test_losses_are_measured_by_udp_or_shared_by_the_directions() -> None:
     lossy = [
         result(1, line(1, answered=2, upload=flow(10))),
         result(2, line(1, answered=2, download=flow(10)), direction="Download"),
     ]
     up = measured_link(lossy, "lte").link.up
     assert up is not None
-    assert up.loss_parts_per_million == pytest.approx(183_503, abs=1), "a third of the requests is lost on two ways"
+    assert up.loss_parts_per_million == pytest.approx(183_503, abs=1), "a third of the requests is lost both ways"
     udp = result(3, line(1, answered=2, upload=flow(1, packets=1000, lostPackets=20)), protocol="UDP")
     link = measured_link([*lossy, udp], "lte").link
     assert link.up is not None
@@ -74,7 +74,7 @@ def test_losses_are_those_of_udp_or_shared() -> None:
     assert (link.up.loss_parts_per_million, link.down.loss_parts_per_million) == (20_000, 183_503)
 
 
-def test_the_queue_is_what_echo_requests_wait_under_load() -> None:
+def test_queue_is_the_wait_of_echo_requests_under_load() -> None:
     queued = [
         result(1, loaded(1, 100, 120, 152, upload=flow(10))),
         result(2, loaded(1, 100, 120, 152, download=flow(10)), direction="Download"),
@@ -97,12 +97,12 @@ def test_the_queue_is_what_echo_requests_wait_under_load() -> None:
     ],
     ids=["none", "one way", "imitated"],
 )
-def test_what_a_link_needs_is_named(results: list[BenchmarkResult], message: str) -> None:
+def test_error_names_what_a_link_needs(results: list[BenchmarkResult], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         measured_link(results, "lte")
 
 
-def test_one_network_at_a_time() -> None:
+def test_results_of_several_networks_are_refused() -> None:
     server = both()[0].spec.server.model_copy(update={"node_class": "edge"})
     other = [one.model_copy(update={"spec": one.spec.model_copy(update={"server": server})}) for one in both()]
     with pytest.raises(ValueError, match=r"raspberry-pi-4 to cloud, raspberry-pi-4 to edge.*--server-class"):
@@ -143,7 +143,7 @@ def test_a_trace_has_the_rate_of_each_second_of_all_trials() -> None:
         measured_link(both(), "drive", traced=True)
 
 
-def test_the_command_writes_what_can_be_pasted(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_link_command_writes_a_link_and_a_trace_file(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     results = recorded()
     path, file = tmp_path / "run.json", tmp_path / "trace.yaml"
     assert main(["link", "--from", write(path, results), "--name", "lte"]) == 0
@@ -161,6 +161,6 @@ def test_the_command_writes_what_can_be_pasted(tmp_path: Any, capsys: pytest.Cap
     assert "is not the name of a link" in capsys.readouterr().err
 
 
-def test_too_little_is_reported_in_a_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_link_command_reports_missing_results_in_one_line(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["link", "--from", write(tmp_path / "run.json", both()[:1])]) == 2
     assert "rate of TCP in the direction Download: measure it, too" in capsys.readouterr().err

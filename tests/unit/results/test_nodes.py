@@ -68,12 +68,12 @@ EMPTY = NodeNetwork(server_node="cloud-1", client_node="user-1")
 
 
 def bound(wanted: ResultSpec, *lines: TrialLine) -> list[str]:
-    """The messages that the network was the limit."""
+    """Returns the messages of facts that the network was the limit."""
     status = add_trials(wanted, RecordStatus(), lines, 1)
     return [fact.message for fact in facts(wanted, status.trials, 0) if fact.reason == "NetworkBound"]
 
 
-def on(wanted: ResultSpec, *networks: NodeNetwork) -> ResultSpec:
+def spec_with_networks(wanted: ResultSpec, *networks: NodeNetwork) -> ResultSpec:
     return wanted.model_copy(update={"networks": networks})
 
 
@@ -111,7 +111,7 @@ def test_worst_network_has_the_worst_of_each_quantity() -> None:
 @pytest.mark.parametrize(("share", "bound_expected"), [(0.89, False), (0.91, True), (1.09, True), (1.2, False)])
 def test_a_transfer_as_fast_as_the_network_is_network_bound(share: float, bound_expected: bool) -> None:
     trial = line(1, nanoseconds=10**9, transfer={"bytes": round(share * 10_000_000), "downloads": 1})
-    messages = bound(on(spec(trials=1, warmup=0), node_network()), trial)
+    messages = bound(spec_with_networks(spec(trials=1, warmup=0), node_network()), trial)
     assert messages == (
         [
             "The network was the limit in 1 of 1 trials: at least 90% of the 80.0 Mbit/s down that iperf3 measured in "
@@ -125,7 +125,7 @@ def test_a_transfer_as_fast_as_the_network_is_network_bound(share: float, bound_
 @pytest.mark.parametrize("networks", [(), (blocked(),), (node_network(), node_network(client="user-2"))])
 def test_without_a_known_network_nothing_is_network_bound(networks: tuple[NodeNetwork, ...]) -> None:
     trial = line(1, nanoseconds=10**9, transfer={"bytes": 10_000_000, "downloads": 1})
-    assert bound(on(spec(trials=1, warmup=0), *networks), trial) == []
+    assert bound(spec_with_networks(spec(trials=1, warmup=0), *networks), trial) == []
 
 
 @pytest.mark.parametrize(("way", "word"), [("wireSentBytes", "up"), ("wireReceivedBytes", "down")])
@@ -133,5 +133,5 @@ def test_a_broker_is_compared_with_each_direction(way: str, word: str) -> None:
     rate = {"up": 90_000_000, "down": 80_000_000}[word]
     exchange: dict[str, Any] = {"sessionNanoseconds": 10**9, "wireSentBytes": 1, "wireReceivedBytes": 1}
     trial = broker.line(1, **{**exchange, way: rate // 8}).model_copy(update={"transfer": None})
-    (message,) = bound(on(broker.spec(1), node_network()), trial)
+    (message,) = bound(spec_with_networks(broker.spec(1), node_network()), trial)
     assert f"{rate / 1e6:.1f} Mbit/s {word} " in message

@@ -1,4 +1,4 @@
-"""The one long table: what `export` writes is read again, and what papers print can be written so."""
+"""The table of trials: `export` writes it, and tierbench reads it and tables of papers."""
 
 import csv
 import io
@@ -10,7 +10,7 @@ import pytest
 from tests.unit.kinds.broker.trials import line
 from tests.unit.kinds.broker.trials import recorded as exchanged
 from tests.unit.report.published import measured, published
-from tests.unit.results.preflights import carrying, node_network
+from tests.unit.results.preflights import node_network, with_networks
 from tierbench.advice.advise import advise
 from tierbench.advice.tables import Cell, derived_statistic, estimate
 from tierbench.api.placement_advice import PlacementAdviceSpec
@@ -63,7 +63,7 @@ def str_of(result: BenchmarkResult) -> tuple[str, int]:
 
 
 def test_computers_and_preflight_are_no_factors() -> None:
-    text = to_csv([carrying(broker(), node_network())])
+    text = to_csv([with_networks(broker(), node_network())])
     assert "preflightDownloadBitsPerSecond" in text
     (again,) = read_csv(text, "table", "table.csv")
     assert not [name for name in again.spec.levels if name.startswith(("preflight", "client", "server"))]
@@ -129,7 +129,7 @@ def competitor(deviation: str) -> list[BenchmarkResult]:
     return read(*rows, header=f"{HEADER},throughputBytesPerSecond,throughputBytesPerSecondStandardDeviation")
 
 
-def test_a_bare_mean_never_decides() -> None:
+def test_mean_without_deviation_never_decides() -> None:
     assert decided(*competitor("")) == decided()
     status = advise(PlacementAdviceSpec(client_class_name="user"), competitor(""), NOW)
     assert (
@@ -152,6 +152,7 @@ def test_a_failed_trial_is_counted_and_in_no_mean() -> None:
     rows = ("FileTransferBenchmark,1Mi,1,Completed,,2", "FileTransferBenchmark,1Mi,2,Failed,TimedOut,")
     (found,) = read(*rows, header=header)
     assert (found.status.counts.completed, found.status.counts.failed) == (1, 1)
+    assert found.status.statistics["durationNanoseconds"].mean == 2_000_000_000
     (failed,) = read(rows[1], header=header)
     assert (failed.status.phase, failed.status.reason) == (ResultPhase.FAILED, "TimedOut")
 
@@ -186,7 +187,7 @@ def test_a_failed_trial_is_counted_and_in_no_mean() -> None:
         ("kind,warmup,pingMilliseconds\nNetworkBenchmark,true,1\n", "line 2, column warmup: a row is a trial"),
     ],
 )
-def test_a_bad_table_names_the_line_the_column_and_what_is_allowed(text: str, hint: str) -> None:
+def test_error_in_a_table_names_the_line_and_what_is_allowed(text: str, hint: str) -> None:
     with pytest.raises(ValueError) as problem:
         read_csv(text, "table", "table.csv")
     assert hint in str(problem.value)

@@ -22,7 +22,7 @@ def trial(**fields: Any) -> ResultTrial:
     return ResultTrial(**{name: getattr(known, name) for name in TrialFields.model_fields})
 
 
-def test_units_are_those_of_the_names() -> None:
+def test_quantities_have_the_units_of_their_names() -> None:
     values = quantities(
         FILES,
         [
@@ -88,7 +88,7 @@ def test_the_interval_of_a_percentile_contains_those_of_all_nodes() -> None:
 
 
 def exchanged(*trials: int) -> BenchmarkResult:
-    """Trials of a thousand messages each, the slowest 5% of which took so many nanoseconds."""
+    """Trials of 1000 messages each, of which the slowest 5% took these nanoseconds."""
     lines = [
         broker.line(number).model_copy(
             update={"distributions": Distributions(round_trip=histogram_of([200_000] * 950 + [slow] * 50))}
@@ -99,7 +99,7 @@ def exchanged(*trials: int) -> BenchmarkResult:
     return BenchmarkResult(metadata=Metadata(name="r"), spec=broker.spec(len(trials)), status=status)
 
 
-def test_a_percentile_of_messages_is_as_uncertain_as_trials_differ() -> None:
+def test_interval_of_a_message_percentile_grows_with_the_spread_of_trials() -> None:
     alike = percentile_over([exchanged(4_000_000, 4_000_000, 4_000_000)], "P99")
     apart = percentile_over([exchanged(2_000_000, 4_000_000, 8_000_000)], "P99")
     assert alike is not None and apart is not None
@@ -112,7 +112,7 @@ def test_a_percentile_of_messages_is_as_uncertain_as_trials_differ() -> None:
 
 
 def test_a_mean_of_less_than_one_retry_is_not_rounded_to_zero() -> None:
-    """Two in five trials, one of them in a trial that failed."""
+    """Five trials have two retries, one of them in a failed trial."""
     lines = [_retried(1, 1), _retried(2, 0), _retried(3, 0), _retried(4, 0), _retried(5, 1, **EXHAUSTED)]
     found = downloaded(lines).statistics
     assert found[RETRIES].mean == 400_000

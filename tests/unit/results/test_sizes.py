@@ -59,7 +59,7 @@ def _sizes(name: str, trials: int) -> tuple[int, int]:
         ("udp", BROKERS),
     ],
 )
-def test_a_result_is_small_whatever_the_number_of_trials(name: str, most: int) -> None:
+def test_result_is_small_for_any_number_of_trials(name: str, most: int) -> None:
     ten, _ = _sizes(name, 10)
     all_trials, record = _sizes(name, MOST_TRIALS)
     assert all_trials <= most

@@ -1,4 +1,4 @@
-"""TCP over time: what is kept of it, within bounds, and what is read from it again."""
+"""Traces of TCP: what a record keeps of them, and how they are decoded."""
 
 import gzip
 import json
@@ -63,7 +63,7 @@ def test_a_damaged_trace_is_an_error(data: str) -> None:
     ],
     ids=["nested", "list", "number", "infinite", "state", "huge", "connections", "samples"],
 )
-def test_a_hostile_trace_is_an_error_of_the_trace(text: str) -> None:
+def test_malformed_trace_is_an_error_that_names_its_trial(text: str) -> None:
     data = b64encode(gzip.compress(text.encode())).decode()
     with pytest.raises(ValueError, match="cannot decode the trace of trial 7"):
         decode_trace(TrialTrace(trial=7, side="Client", data=data))

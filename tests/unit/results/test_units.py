@@ -1,4 +1,4 @@
-"""Quantities and levels as people read them."""
+"""Quantities and levels in readable form."""
 
 import pytest
 from hypothesis import given

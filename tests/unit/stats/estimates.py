@@ -1,4 +1,4 @@
-"""Estimates of given values."""
+"""Estimates for tests."""
 
 from collections.abc import Sequence
 from math import sqrt

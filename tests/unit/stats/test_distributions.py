@@ -50,7 +50,7 @@ def test_summarize_agrees_with_scipy(values: list[int]) -> None:
 
 
 def test_no_interval_is_negative() -> None:
-    """A round trip of 492 µs on average, seen as −350 to 1,334 µs."""
+    """On the linear scale, the interval of a mean of 492 µs would be −350 to 1,334 µs."""
     found = summarize([250_000, 340_000, 886_000])
     assert found.low is not None and found.high is not None
     assert 0 < found.low < found.mean < found.high
@@ -78,7 +78,7 @@ def test_an_empty_sample_is_an_error() -> None:
         summarize([])
 
 
-def test_the_interval_is_that_of_a_trimmed_mean() -> None:
+def test_summarize_trimmed_returns_the_interval_of_a_trimmed_mean() -> None:
     """By hand: Winsorized 4 4 5 6 7 8 8, mean 6, squares 4+4+1+0+1+4+4 = 18. Error sqrt(18/20). t(4) = 2.776."""
     values = [value * 1000 for value in (1, 4, 5, 6, 7, 8, 50)]
     found = summarize_trimmed(values, 1, 1)
@@ -141,7 +141,7 @@ def test_a_quantile_is_at_most_a_bucket_too_high(values: list[int], share: float
 
 
 def test_a_quantile_is_not_moved_by_rounding() -> None:
-    """0.07 * 100 is 7.000000000000001 as a float, and the seventh of a hundred is wanted."""
+    """0.07 * 100 is 7.000000000000001 as a float, but the quantile is the seventh of 100 values."""
     doublings = histogram_of(2**exponent for exponent in range(1, 43))
     assert [bucket_quantile(doublings, rank / 42) for rank in range(1, 43)] == [
         2.0**exponent for exponent in range(1, 43)

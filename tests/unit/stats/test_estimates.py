@@ -1,4 +1,4 @@
-"""Estimates are pooled and compared as SciPy compares them, or as can be calculated by hand."""
+"""Pooled and compared estimates agree with SciPy, or with calculations by hand."""
 
 from math import exp, sqrt
 from statistics import fmean, stdev
@@ -42,7 +42,7 @@ def test_unequal_variances_are_not_pooled() -> None:
     assert MeanDifference(sample(wide), sample(narrow)).p > 0.1
 
 
-def test_single_value_shows_nothing() -> None:
+def test_single_value_shows_no_difference() -> None:
     difference = MeanDifference(sample([1.0]), sample([9.0, 9.1, 9.2]))
     assert (difference.p, difference.interval) == (1.0, None)
 
@@ -57,7 +57,7 @@ def test_constant_values_have_the_p_value_of_the_permutation_test(count: int, sh
     assert MeanDifference(sample(first), sample(first)).p == 1
 
 
-def test_holm_by_hand() -> None:
+def test_holm_adjustment_agrees_with_values_by_hand() -> None:
     found = holm_adjusted({"a": 0.01, "b": 0.04, "c": 0.03, "d": 0.005})
     assert found == pytest.approx({"d": 0.02, "a": 0.03, "c": 0.06, "b": 0.06})
     assert holm_adjusted({"a": 0.7, "b": 0.9}) == {"a": 1.0, "b": 1.0}
@@ -65,7 +65,7 @@ def test_holm_by_hand() -> None:
 
 
 def test_nodes_are_the_sample_of_a_class() -> None:
-    """Each of two nodes has ten trials that hardly differ. Their deviation says nothing of that between nodes."""
+    """Each of two nodes has ten trials that hardly differ. Their deviation does not show the one between nodes."""
     nodes = [sample([base + step / 100 for step in range(10)]) for base in (1.0, 2.0)]
     found = pool_nodes(nodes)
     assert found is not None

@@ -1,4 +1,4 @@
-"""The variances of trials are pooled, then shrunk towards their common one."""
+"""The variances of trials are pooled, then shrunk towards a common variance."""
 
 from random import Random
 

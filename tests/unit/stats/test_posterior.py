@@ -7,10 +7,10 @@ from tierbench.stats.posterior import Component, Mixture, Relation, prospects, r
 
 @pytest.mark.parametrize("apart", [0.1, 10.0])
 def test_probabilities_of_two_distant_alternatives_add_up_to_one(apart: float) -> None:
-    def belief(centre: float) -> Mixture:
+    def posterior(centre: float) -> Mixture:
         return Mixture((Component(1 - 1e-4, centre, 1e-6, 0.0), Component(1e-4, centre + 0.2, 1e-6, 0.0)))
 
-    found = prospects({"first": belief(0.0), "second": belief(apart)})
+    found = prospects({"first": posterior(0.0), "second": posterior(apart)})
     assert found["first"].best + found["second"].best == pytest.approx(1, abs=1e-7)
 
 
@@ -26,6 +26,8 @@ def test_probabilities_of_two_distant_alternatives_add_up_to_one(apart: float) -
         (-0.04, 0.03, Relation.INCONCLUSIVE),
     ],
 )
-def test_relation_with_a_margin_of_5_percent(centre: float, deviation: float, wanted: Relation) -> None:
+def test_relation_follows_from_the_difference_and_a_margin_of_5_percent(
+    centre: float, deviation: float, wanted: Relation
+) -> None:
     assert relation(student(centre, deviation**2, 0.0), 0.05) is wanted
     assert relation(student(-centre, deviation**2, 0.0), 0.05) is wanted.inverse

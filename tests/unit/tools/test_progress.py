@@ -13,7 +13,7 @@ def step(log: Path, *command: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, capture_output=True, text=True, check=False)
 
 
-def test_what_a_step_prints_goes_to_the_log_alone(tmp_path: Path) -> None:
+def test_output_of_a_step_goes_only_to_the_log(tmp_path: Path) -> None:
     log = tmp_path / "folder" / "log"
     done = step(log, "echo", "downloading")
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,4 +1,4 @@
-"""The agent next to a server: at its pod's address alone, over TLS, and no one has what is another's of the Secret."""
+"""The agent next to a server listens only at its pod's address, over TLS. Each mounts only its own keys."""
 
 from typing import Any
 
@@ -37,28 +37,28 @@ PODS: list[tuple[Manifest, str, set[str]]] = [
 
 
 def keys(pod: Manifest, name: str) -> set[str]:
-    """The keys of Secrets that a container has as files."""
+    """Returns the keys of Secrets that a container mounts."""
     (container,) = (item for item in pod["spec"]["containers"] if item["name"] == name)
     mounted = {mount["name"] for mount in container["volumeMounts"]}
     secrets = [volume for volume in pod["spec"]["volumes"] if "secret" in volume and volume["name"] in mounted]
     return {item["key"] for volume in secrets for item in volume["secret"]["items"]}
 
 
-@pytest.mark.parametrize(("pod", "server", "has"), PODS)
-def test_server_and_agent_have_each_its_own_of_the_secret(pod: Manifest, server: str, has: set[str]) -> None:
-    assert keys(pod, server) == has
+@pytest.mark.parametrize(("pod", "server", "expected"), PODS)
+def test_server_and_agent_each_mount_only_their_own_keys(pod: Manifest, server: str, expected: set[str]) -> None:
+    assert keys(pod, server) == expected
     assert keys(pod, "agent") == AGENT
 
 
 @pytest.mark.parametrize("pod", [pod for pod, _, _ in PODS])
-def test_the_agent_answers_at_the_address_of_its_pod_alone_and_is_probed_there(pod: Manifest) -> None:
+def test_agent_listens_only_at_the_address_of_its_pod_and_is_probed_there(pod: Manifest) -> None:
     (agent,) = (item for item in pod["spec"]["containers"] if item["name"] == "agent")
     assert agent["env"] == [{"name": "POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}]
     assert agent["args"][1:5] == ["--address", "$(POD_IP)", "--port", "8090"]
     assert agent["readinessProbe"]["httpGet"] == {"path": "/healthz", "port": 8090, "scheme": "HTTPS"}
 
 
-def test_iperf3_is_behind_a_gate_that_no_one_opens_by_a_probe() -> None:
+def test_iperf3_is_behind_a_gate_that_no_probe_opens() -> None:
     (iperf3, agent) = test_network.server()["Pod"][0]["spec"]["containers"]
     gate, server = iperf3["command"][:5], iperf3["command"][5:]
     assert gate == ["tierbench-client", "gate", "--socket", "/gates/0", "--"]
@@ -77,7 +77,7 @@ def test_iperf3_is_behind_a_gate_that_no_one_opens_by_a_probe() -> None:
         (Access.CLUSTER_IP, "[fd00::3]:8090"),
     ],
 )
-def test_the_agent_is_reached_without_service_where_its_server_is(access: Access, place: str) -> None:
-    """No port of a node leads to it. An IPv6 address has brackets."""
+def test_agent_url_follows_the_access(access: Access, place: str) -> None:
+    """No port of a node leads to it. An IPv6 address expected brackets."""
     server = RunningServer(INSTANCE, "fd00::1", "fd00::2", {}, {"spec": {"clusterIP": "fd00::3"}})
     assert agent_url(access, server) == f"https://{place}"

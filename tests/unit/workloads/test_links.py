@@ -1,4 +1,4 @@
-"""The links of a benchmark: its cases, the container that imitates a link, and what the client's plan says of it."""
+"""Links of a benchmark: its cases, the container that imitates a link, and the plan of the client."""
 
 import json
 from typing import Any
@@ -31,11 +31,11 @@ def test_every_case_is_measured_with_each_link(kind: str) -> None:
     world = World(policy=ALLOWED, benchmark=BENCHMARKS[kind])
     world.run()
     levels = [dict(result.spec.levels) for result in world.results.values()]
-    apart: dict[str, list[dict[str, str]]] = {}
+    by_link: dict[str, list[dict[str, str]]] = {}
     for each in levels:
-        apart.setdefault(each.pop("link"), []).append(each)
-    assert apart.keys() == {"direct", "lte", "recorded"}
-    assert apart["direct"] == apart["lte"] == apart["recorded"]
+        by_link.setdefault(each.pop("link"), []).append(each)
+    assert by_link.keys() == {"direct", "lte", "recorded"}
+    assert by_link["direct"] == by_link["lte"] == by_link["recorded"]
     for result in world.results.values():
         declared = result.spec.link
         assert (declared.name if declared else "direct") == result.spec.levels["link"]
@@ -61,7 +61,7 @@ def test_only_the_container_of_the_link_has_capabilities(kind: str, monkeypatch:
     assert not pods["lte"].get("hostNetwork")
 
 
-def test_the_container_gets_what_the_spec_declares(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_container_of_the_link_gets_what_the_spec_declares(monkeypatch: pytest.MonkeyPatch) -> None:
     pods = _by_link(World(policy=ALLOWED, benchmark=BENCHMARKS["files"]), monkeypatch)
     flags = dict(word.removeprefix("--").split("=", 1) for word in pods["lte"]["initContainers"][0]["args"][1:])
     assert json.loads(flags["up"]) == {
@@ -78,19 +78,19 @@ def test_the_container_gets_what_the_spec_declares(monkeypatch: pytest.MonkeyPat
     assert [each["configMap"]["name"] for each in pods["recorded"]["volumes"] if each["name"] == "trace"] == ["drive"]
 
 
-def test_the_plan_says_what_to_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_contains_the_declared_rates_of_the_link(monkeypatch: pytest.MonkeyPatch) -> None:
     pods = _by_link(World(policy=ALLOWED, benchmark=BENCHMARKS["files"]), monkeypatch)
     plan = plan_in(pods["lte"]["containers"][0]["args"])
     assert plan["link"] == {"name": "lte", "upKilobitsPerSecond": 12_000, "downKilobitsPerSecond": 40_000}
 
 
-def test_no_link_takes_the_network_of_a_node() -> None:
+def test_link_in_the_network_of_a_node_is_refused() -> None:
     link = Link.model_validate(LTE)
     with pytest.raises(ValueError, match="lte cannot be in the network of a node"):
         with_link({"hostNetwork": True, "volumes": []}, link, IMAGES, None, "seed")
 
 
-def test_losses_differ_from_client_to_client(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_client_has_its_own_seed_of_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(policy=ALLOWED, benchmark=benchmark(links=[LTE], concurrency=[1, 2]))
     pods = [each["spec"] for each in templates(world, monkeypatch) if each["spec"]["containers"][0]["name"] == "client"]
     seeds = {word for pod in pods for word in pod["initContainers"][0]["args"] if word.startswith("--seed=")}

@@ -1,4 +1,4 @@
-"""Who reaches whom, while a benchmark's servers are up: its own pods one another, and strangers none of them."""
+"""NetworkPolicies of a benchmark: its own pods reach one another, and other pods reach none of them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ IN_CLUSTER = Peer("10.0.9.8", "kafka", {"app": "kafka"})
 
 
 class Isolated:
-    """A server of a benchmark and its policy, its client, and strangers."""
+    """A server of a benchmark and its policy, its client, and outsiders."""
 
     def __init__(self, given: Benchmark, policy: Policy | None = None, collector: str = "") -> None:
         owner = replace(OWNER, kind=given.KIND.kind)
@@ -44,7 +44,7 @@ class Isolated:
         self.server = self._pod(self.pod["metadata"]["labels"])
         self.client = self._pod({**run, LABEL_ROLE: ROLE_CLIENT}, "10.0.0.2")
         self.strimzi = self._pod({**run, LABEL_ROLE: "strimzi"}, "10.0.0.3")
-        self.strangers = (
+        self.outsiders = (
             self._pod({**self.client.labels, "tierbench.io/benchmark": "another"}, "10.0.0.4"),
             self._pod(dict(self.client.labels), "10.0.0.5", "another-namespace"),
             self._pod({}, "10.0.0.6"),
@@ -64,30 +64,30 @@ def isolated(kind: str, access: str) -> Isolated:
 
 @pytest.mark.parametrize("access", ["PodIP", "ClusterIP", "NodePort"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_strangers_reach_none_of_it_and_clients_all(kind: str, access: str) -> None:
+def test_clients_reach_the_server_and_outsiders_only_its_node_port(kind: str, access: str) -> None:
     here, port = isolated(kind, access), KINDS[kind][1]
     for number in (port, AGENT, None):
         assert here.reaches(here.client, here.server, number)
-    for stranger in here.strangers:
-        assert not here.reaches(stranger, here.server, AGENT)
-        assert not here.reaches(stranger, here.server, None)
-        assert not here.reaches(stranger, here.client, 22)
-        # The node may put its own address in place of the client's, so that anyone who comes is a stranger.
-        assert here.reaches(stranger, here.server, port) == (access == "NodePort")
+    for outsider in here.outsiders:
+        assert not here.reaches(outsider, here.server, AGENT)
+        assert not here.reaches(outsider, here.server, None)
+        assert not here.reaches(outsider, here.client, 22)
+        # The node may replace the client's address with its own, so everyone counts as an outsider.
+        assert here.reaches(outsider, here.server, port) == (access == "NodePort")
 
 
-def test_a_port_of_the_node_is_open_in_the_protocols_that_are_served() -> None:
+def test_node_port_is_open_for_udp_only_at_the_served_port() -> None:
     here = isolated("networks", "NodePort")
     assert here.reaches(OUTSIDE, here.server, 5201, "UDP")
     assert not here.reaches(OUTSIDE, here.server, 5202, "UDP")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_clients_go_nowhere_else(kind: str) -> None:
+def test_clients_reach_dns_and_nothing_outside_the_benchmark(kind: str) -> None:
     here = isolated(kind, "ClusterIP")
     for protocol in ("UDP", "TCP"):
         assert here.reaches(here.client, RESOLVER, DNS, protocol)
-    for elsewhere in (METADATA_SERVICE, OUTSIDE, IN_CLUSTER, *here.strangers):
+    for elsewhere in (METADATA_SERVICE, OUTSIDE, IN_CLUSTER, *here.outsiders):
         assert not here.reaches(here.client, elsewhere, 80)
         assert not here.reaches(here.server, elsewhere, 80)
 
@@ -97,7 +97,7 @@ def test_clients_go_nowhere_else(kind: str) -> None:
     [("https://tierbench-collector.bench.svc:8443", False), ("https://192.0.2.7:8443", True)],
 )
 def test_clients_reach_the_collector(collector: str, *, elsewhere: bool) -> None:
-    """The address of a node or a load balancer may become another one on the way."""
+    """A node or a load balancer may translate its address to another one."""
     here = Isolated(KINDS["files"][0](access="ClusterIP"), collector=collector)
     operator = Peer("10.0.9.7", "bench", {"app.kubernetes.io/name": "tierbench"})
     assert here.reaches(here.client, operator, 8443)
@@ -107,12 +107,12 @@ def test_clients_reach_the_collector(collector: str, *, elsewhere: bool) -> None
 
 
 @pytest.mark.parametrize("access", ["NodePort", "HostNetwork"])
-def test_clients_that_go_by_a_nodes_address_may_go_there(access: str) -> None:
+def test_clients_reach_nodes_if_the_access_uses_their_addresses(access: str) -> None:
     here = isolated("files", access)
     assert here.reaches(here.client, Peer("192.0.2.7"), 31234)
 
 
-def test_an_external_broker_is_reached_wherever_it_is_but_for_refused_networks() -> None:
+def test_external_broker_is_reachable_except_in_refused_networks() -> None:
     here = Isolated(broker_benchmark(**EXTERNAL))
     for broker in (OUTSIDE, IN_CLUSTER, Peer("2001:db8::7")):
         assert here.reaches(here.client, broker, 1883)
@@ -120,12 +120,12 @@ def test_an_external_broker_is_reached_wherever_it_is_but_for_refused_networks()
     for forbidden in (METADATA_SERVICE, Peer("fe80::1"), Peer("168.63.129.16"), Peer("fd00:ec2::254")):
         assert not here.reaches(here.client, forbidden, 80)
     assert here.reaches(here.client, here.server, AGENT)
-    assert not here.reaches(here.strangers[0], here.server, AGENT)
+    assert not here.reaches(here.outsiders[0], here.server, AGENT)
 
 
 @pytest.mark.parametrize(("names", "elsewhere"), [([], False), (["broker.example.com"], True)])
-def test_an_external_broker_is_in_the_networks_that_are_allowed(names: list[str], *, elsewhere: bool) -> None:
-    """An author opened all addresses of a namespace that an administrator had closed. Those of a name are not known."""
+def test_external_broker_is_reachable_only_in_allowed_networks_or_by_name(names: list[str], *, elsewhere: bool) -> None:
+    """An author opened addresses that an administrator had closed. The addresses of a name are not known."""
     networks = ["192.0.2.0/24", "10.9.0.0/16", "10.9.1.0/24"]
     policy = Policy(allowed_networks=networks, allowed_names=names, refused_networks=["192.0.2.7/32", "10.9.0.0/16"])
     here = Isolated(broker_benchmark(**EXTERNAL), policy)
@@ -136,21 +136,21 @@ def test_an_external_broker_is_in_the_networks_that_are_allowed(names: list[str]
         assert here.reaches(here.client, other, 1883) == elsewhere
 
 
-def test_strimzis_pods_are_reached_and_left_to_strimzi() -> None:
+def test_network_policy_does_not_apply_to_pods_of_strimzi() -> None:
     here = Isolated(strimzi_benchmark())
     assert here.reaches(here.client, here.strimzi, 9092)
-    assert here.reaches(here.strangers[0], here.strimzi, 9092)
-    assert not here.reaches(here.strangers[0], here.server, AGENT)
+    assert here.reaches(here.outsiders[0], here.strimzi, 9092)
+    assert not here.reaches(here.outsiders[0], here.server, AGENT)
 
 
-def test_it_comes_before_its_pod_and_only_where_it_is_asked_for() -> None:
+def test_network_policy_is_created_before_the_pod_and_only_if_requested() -> None:
     made = {flag: created(isolated=flag) for flag in (True, False)}
     assert made[True].index("NetworkPolicy") < made[True].index("Pod")
     assert "NetworkPolicy" not in made[False]
 
 
 def created(*, isolated: bool) -> list[str]:
-    """The kinds of what is created for the first server, in order."""
+    """Returns the kinds of the objects of the first server, in order of creation."""
     world = World(isolated=isolated)
     while not world.pods:
         actions = world.reconcile().actions

@@ -62,7 +62,7 @@ def test_results_keep_the_parameters_of_the_spec() -> None:
     assert all(each["waitMilliseconds"] == "1000" and "maxWaitMilliseconds" not in each for each in kept)
 
 
-def test_growing_waits_are_a_parameter() -> None:
+def test_longest_retry_wait_is_a_parameter() -> None:
     world = World(benchmark(retry={"maxWaitMilliseconds": 10000}))
     world.run()
     assert {result.spec.settings["maxWaitMilliseconds"] for result in world.results.values()} == {"10000"}

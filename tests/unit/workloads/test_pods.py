@@ -1,4 +1,4 @@
-"""What the pods of all kinds share, and the resources of their containers."""
+"""Properties that pods of all kinds share, and the resources of their containers."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,7 +23,7 @@ USERS = ("runAsUser", "runAsGroup", "fsGroup")
 
 
 def templates(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Metadata and spec of every pod that a run asks for; for Strimzi, what its objects say of them."""
+    """Returns the metadata and spec of every pod of a run; for Strimzi, the template in its objects."""
     made: list[dict[str, Any]] = []
     create = type(world)._create
 
@@ -55,8 +55,8 @@ def _template(manifest: dict[str, Any]) -> dict[str, Any]:
     [*(World(benchmark=each) for each in BENCHMARKS.values()), StrimziWorld()],
     ids=[*BENCHMARKS, "strimzi"],
 )
-def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A proxy in between would be what is measured, and a Job with one never ends."""
+def test_no_pod_gets_a_sidecar_of_a_service_mesh(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy would distort the measurement, and a Job with one never ends."""
     found = templates(world, monkeypatch)
     assert len(found) > 2
     assert all(template["metadata"]["annotations"] == NO_SIDECARS for template in found)
@@ -64,10 +64,10 @@ def test_service_meshes_leave_every_pod_alone(world: World, monkeypatch: pytest.
 
 @pytest.mark.parametrize("user", [1000660000, None], ids=["named", "assigned"])
 @pytest.mark.parametrize("kind", BENCHMARKS)
-def test_the_user_of_every_pod_is_the_one_that_is_named_or_the_platforms(
+def test_every_pod_has_the_named_user_or_that_of_the_platform(
     kind: str, user: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """OpenShift's restricted-v2 refuses a pod that names another than the namespace's."""
+    """OpenShift's restricted-v2 refuses a pod that names another user than the namespace's."""
     found = templates(World(benchmark=BENCHMARKS[kind], images=replace(IMAGES, user=user)), monkeypatch)
     assert len(found) > 2
     for template in found:
@@ -77,7 +77,7 @@ def test_the_user_of_every_pod_is_the_one_that_is_named_or_the_platforms(
             assert not set(USERS) & set(container["securityContext"])
 
 
-def test_every_pod_has_the_priority_that_was_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_pod_has_the_chosen_priority_class(monkeypatch: pytest.MonkeyPatch) -> None:
     for each in BENCHMARKS.values():
         plain = templates(World(benchmark=each), monkeypatch)
         assert not any("priorityClassName" in template["spec"] for template in plain)
@@ -126,17 +126,17 @@ EACH_KIND = pytest.mark.parametrize(("make", "spec"), KINDS, ids=NAMES)
 
 
 def given(spec: dict[str, Any]) -> dict[str, Any]:
-    """Resources of all that the spec deploys."""
+    """Returns the resources of each side that the spec deploys."""
     return {side: body for side, body in GIVEN.items() if spec.get(side, body) is not None}
 
 
 def pod_specs(world: World, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Without those of Strimzi's, which are not ours to make."""
+    """Returns the specs of pods that tierbench makes, without those of Strimzi."""
     return [template["spec"] for template in templates(world, monkeypatch) if "spec" in template]
 
 
 @EACH_KIND
-def test_every_container_says_what_it_needs_and_has_no_limit(
+def test_every_container_has_requests_and_no_limits(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for pod in pod_specs(World(make(**spec)), monkeypatch):
@@ -146,7 +146,7 @@ def test_every_container_says_what_it_needs_and_has_no_limit(
 
 
 @EACH_KIND
-def test_what_the_spec_gives_is_enough_for_a_quota(
+def test_resources_of_the_spec_satisfy_a_quota_in_every_container(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = list(pod_specs(World(make(**{**spec, **given(spec)})), monkeypatch))
@@ -160,7 +160,7 @@ def test_what_the_spec_gives_is_enough_for_a_quota(
 
 
 @EACH_KIND
-def test_a_program_that_refuses_its_arguments_has_last_words(
+def test_refused_arguments_reach_the_termination_message(
     make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = [each for pod in pod_specs(World(make(**spec)), monkeypatch) for each in containers_of(pod)]
@@ -169,12 +169,12 @@ def test_a_program_that_refuses_its_arguments_has_last_words(
 
 
 @EACH_KIND
-def test_no_directory_is_without_a_limit(make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_empty_dir_has_a_size_limit(make: Any, spec: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     for pod in pod_specs(World(make(**spec)), monkeypatch):
         assert all(volume["emptyDir"].get("sizeLimit") for volume in pod["volumes"] if "emptyDir" in volume)
 
 
-def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_agent_next_to_strimzi_has_the_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
     world = StrimziWorld()
     servers = world.benchmark.spec.servers.model_validate(GIVEN["servers"])
     world.benchmark = world.benchmark.model_copy(
@@ -186,7 +186,7 @@ def test_what_strimzi_does_not_bring_up_has_the_limits_too(monkeypatch: pytest.M
     assert all(agent["resources"]["limits"] == ASKED["limits"] for agent in agents)
 
 
-def test_requests_of_our_own_are_no_more_than_a_limit() -> None:
+def test_default_requests_never_exceed_a_limit() -> None:
     given = FileTransferSpec.model_validate(
         {
             "servers": {"nodeClassNames": ["a"], "resources": {"limits": {"cpu": "20m", "memory": "8Mi"}}},
@@ -198,7 +198,7 @@ def test_requests_of_our_own_are_no_more_than_a_limit() -> None:
     assert sidecar_resources(given, {"cpu": "10m", "memory": "16Mi"})["requests"] == {"cpu": "10m", "memory": "8Mi"}
 
 
-def test_a_limit_is_all_that_a_server_has_of_its_node() -> None:
+def test_limit_bounds_the_size_that_a_server_has_of_its_node() -> None:
     world = World(broker_benchmark(brokers=KAFKA, **GIVEN))
     assert world.benchmark.spec.servers.resources is not None
     asked = world.benchmark.spec.servers.resources
@@ -210,7 +210,7 @@ def test_a_limit_is_all_that_a_server_has_of_its_node() -> None:
     assert heaps == {"256Mi"}
 
 
-def test_results_keep_what_was_asked_for() -> None:
+def test_results_keep_the_requested_resources() -> None:
     world = World(benchmark(**GIVEN))
     world.run()
     for result in world.results.values():
@@ -235,7 +235,7 @@ def test_client_pushes_if_its_class_allows_it_and_there_is_a_collector(results: 
         expected = pushes and collector != ""
         assert given == ([f"--collector={COLLECTOR}/v1/lines/default/$(POD_NAME)"] if expected else [])
         assert ({"collector", "spool"} <= mounts) == expected
-        assert "initContainers" not in pod["spec"], "a kubelet shares the room of seals among containers"
+        assert "initContainers" not in pod["spec"], "a kubelet divides the space for seals among containers"
         label = pod["metadata"]["labels"].get("tierbench.io/results")
         assert label == (None if results == "Auto" else results)
 

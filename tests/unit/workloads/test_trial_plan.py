@@ -1,4 +1,4 @@
-"""The plan of a client: it is what its schema says, and it fits into an argument."""
+"""The plan of a client matches its schema and fits into an argument."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ CASE = 1000
 
 
 def target(case: int) -> BrokerTarget:
-    """One with names as long as Kubernetes allows."""
+    """A target with names as long as Kubernetes allows."""
     files = f"/credentials/{case}"
     return BrokerTarget(
         case=case,
@@ -70,7 +70,7 @@ def test_the_largest_plan_fits_into_an_argument() -> None:
     assert ARGUMENT_BYTES // 2 < max(len(word) for word in largest) < ARGUMENT_BYTES
 
 
-def test_a_plan_is_what_its_schema_says() -> None:
+def test_plan_matches_its_schema() -> None:
     schema = jsonschema.Draft202012Validator(json.loads(SCHEMA.read_text()))
     schema.check_schema(schema.schema)
     written = plan_in(client_arguments(plan()))

@@ -1,4 +1,4 @@
-"""Results of publishers that no one subscribes to: what is not known is absent, and never 0."""
+"""Results of publishers without subscribers: unknown quantities are absent, and never 0."""
 
 import csv
 import io
@@ -21,7 +21,7 @@ OF_SUBSCRIBERS = ("received", "lost", "acknowledgedLost", "duplicated", "outOfOr
 
 
 def alone(number: int, *, answered: bool = True, **exchange: Any) -> TrialLine:
-    """A trial of 1000 messages of 1 KiB that the broker took."""
+    """A trial of 1000 messages of 1 KiB that the broker accepted."""
     body = line(number, acknowledgedBytes=1_024_000, **exchange).model_dump(mode="json", by_alias=True)
     for name in (*OF_SUBSCRIBERS, "receivedBytes"):
         del body["exchange"][name]
@@ -35,7 +35,7 @@ def result(status: ResultStatus) -> BenchmarkResult:
     return BenchmarkResult.model_validate(body)
 
 
-def test_rates_are_of_what_was_acknowledged() -> None:
+def test_rates_count_acknowledged_messages() -> None:
     status = measured(alone(1), alone(2))
     assert status.valid is True
     statistics = status.statistics
@@ -46,41 +46,41 @@ def test_rates_are_of_what_was_acknowledged() -> None:
     assert (status.display.mean, status.display.throughput) == ("200 µs", "1.00 k msg/s")
 
 
-def test_counts_have_nothing_of_subscribers() -> None:
+def test_counts_contain_nothing_of_subscribers() -> None:
     counts = measured(alone(1), alone(2)).to_json()["counts"]["messages"]
     assert counts["acknowledged"] == 2000
     assert not set(OF_SUBSCRIBERS) & set(counts)
     assert set(OF_SUBSCRIBERS) <= set(measured(line(1)).to_json()["counts"]["messages"])
 
 
-def test_parts_add_up_to_what_is_known() -> None:
+def test_sum_of_parts_has_only_known_counts() -> None:
     (merged,) = merge_parts([PartOutput([alone(1)]), PartOutput([alone(1)])])
     assert merged.exchange is not None
     assert (merged.exchange.received, merged.exchange.acknowledged) == (None, 2000)
 
 
 @pytest.mark.parametrize("answered", [True, False])
-def test_it_is_read_by_its_rate(answered: bool) -> None:
+def test_main_quantity_without_subscribers_is_the_message_rate(answered: bool) -> None:
     statistics = measured(alone(1, answered=answered), alone(2, answered=answered)).statistics
     assert main_quantity("BrokerBenchmark", statistics) == "throughputMessagesPerSecond"
     assert ("acknowledgeNanoseconds" in statistics) == answered
     assert main_quantity("BrokerBenchmark", measured(line(1)).statistics) == "roundTripNanoseconds"
 
 
-def test_an_advice_on_time_reads_the_acknowledgement() -> None:
+def test_advice_on_time_compares_acknowledgements() -> None:
     statistics = measured(alone(1), alone(2)).statistics
     assert time_quantity("BrokerBenchmark", statistics) == "acknowledgeNanoseconds"
     objective = Objective(type=ObjectiveType.PERCENTILE, percentile="P99")
     assert quantity_of(objective, "BrokerBenchmark", statistics) == "acknowledgeP99Nanoseconds"
 
 
-def test_a_report_shows_a_dash() -> None:
+def test_report_shows_dashes_for_subscribers() -> None:
     shown = cells(recorded(alone(1)).recorded.trials[0])
     assert (shown["Round trip"], shown["Received"], shown["Lost"]) == (DASH, DASH, DASH)
     assert shown["Acknowledged after"] == "200 µs"
 
 
-def test_the_form_of_perftool_has_no_reader() -> None:
+def test_perftool_formats_have_no_reader() -> None:
     found = recorded(alone(1), alone(2))
     (first, _) = map(json.loads, perftool_json([found]).splitlines())
     assert list(first) == ["writer"]

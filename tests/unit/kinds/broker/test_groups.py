@@ -1,4 +1,4 @@
-"""Groups of publishers and subscribers: their levels, what a client is asked to do, and what their deliveries mean."""
+"""Groups of publishers and subscribers: their levels, the plans of their clients, and their deliveries."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ CLOUD = {"nodeClassNames": ["cloud"]}
 GROUPS = [FAN_OUT, SHARED, FAN_IN]
 
 
-def test_groups_are_levels_and_a_spec_without_them_has_no_such_factor() -> None:
+def test_groups_are_a_factor_only_if_the_spec_has_them() -> None:
     given = workload(groups=GROUPS, pairs=[1, 2], servers=CLOUD, payload={"sizes": [100]})
     assert [(case.levels["pairs"], case.levels["groups"]) for case in cases(given)] == [
         (pairs, group) for pairs in ("1", "2") for group in ("1:8", "4:2 Shared", "8:1")
@@ -37,14 +37,14 @@ def test_client_gets_the_group_of_its_case() -> None:
     assert {(one["pairs"], other["pairs"]) for one, other in planned} == {(2, 1)}
 
 
-def test_order_of_groups_has_no_meaning() -> None:
+def test_order_of_groups_does_not_matter() -> None:
     specs = [in_order(broker_benchmark(groups=groups).spec) for groups in (GROUPS, GROUPS[::-1])]
     assert spec_hash(specs[0]) == spec_hash(specs[1]) != spec_hash(in_order(broker_benchmark(groups=GROUPS[1:]).spec))
     assert list(map(str, specs[0].groups)) == ["1:8", "4:2 Shared", "8:1"]
 
 
 @pytest.mark.parametrize(("group", "deliveries"), [(FAN_IN, 8), (FAN_OUT, 8), (SHARED, 4), ({}, 1)])
-def test_load_has_every_delivery(group: dict[str, Any], deliveries: int) -> None:
+def test_load_counts_every_delivery(group: dict[str, Any], deliveries: int) -> None:
     given = workload(groups=[group], pairs=[3], load={"messagesPerPublisher": 100}, payload={"sizes": ["1Ki"]})
     load = given.load(cases(given)[0])
     assert load.bytes_moved == 3 * 100 * 1024 * deliveries
@@ -63,7 +63,7 @@ def test_log_of_kafka_has_room_for_the_windows_of_all_publishers() -> None:
     assert kafka_settings(broker, spec, NodeSize())["log.retention.bytes"] == str(2 * 8 * 100 * 2**20)
 
 
-def test_lost_deliveries_are_those_of_all_that_were_due() -> None:
+def test_lost_messages_are_reported_out_of_all_deliveries() -> None:
     fanned = line(1, sent=1000, received=7990, lost=10)
     status = measured(fanned, groups="1:8")
     (note,) = status.invalid

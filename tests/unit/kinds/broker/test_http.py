@@ -1,4 +1,4 @@
-"""nginx as a broker of HTTP, and servers that exist: what is deployed, and what clients get."""
+"""nginx as an HTTP server, and external servers: their deployment, and what clients get."""
 
 from typing import Any
 
@@ -49,7 +49,7 @@ def test_without_tls_nginx_has_no_certificate() -> None:
     assert [("ssl" in text, "[::]" in text) for text in texts[0].values()] == [(False, True), (False, False)]
 
 
-def test_clients_of_nginx_get_no_account_and_call_it_by_one_name() -> None:
+def test_clients_of_nginx_get_no_account_and_expect_one_name() -> None:
     given = http(tls=["None", "TLSv1.2"])
     plain, secured = (jobs(given, case)[0] for case in cases(given)[:2])
     keys = {"agent-token", "agent-pin", "payload-key"}
@@ -65,7 +65,7 @@ def test_clients_of_nginx_get_no_account_and_call_it_by_one_name() -> None:
         assert plan["targets"][0]["usernameFile"] == ""
 
 
-def test_an_existing_server_gets_its_path_and_account() -> None:
+def test_client_of_an_external_server_gets_its_path_and_account() -> None:
     given = workload(brokers=[{"name": "site", "external": SITE}], servers=None, tls=["TLSv1.3"], **ALONE)
     (job, *_) = jobs(given)
     assert plan_of(job)["targets"][0]["url"] == "https://ingest.example.com:443/readings?key=1"
@@ -76,7 +76,7 @@ def test_an_existing_server_gets_its_path_and_account() -> None:
     assert facts[0] != facts[1]
 
 
-def test_an_existing_server_without_an_account_needs_no_secret() -> None:
+def test_external_server_without_an_account_needs_no_secret() -> None:
     site = {"address": "ingest.example.com:80", "protocol": "HTTP"}
     given = workload(brokers=[{"name": "site", "external": site}], servers=None, **ALONE)
     (job, *_) = jobs(given)
@@ -84,7 +84,7 @@ def test_an_existing_server_without_an_account_needs_no_secret() -> None:
     assert secret_keys(job).keys() == {"bb-demo-r1-s1-uid-1"}
 
 
-def test_factors_of_other_protocols_are_not_of_nginx() -> None:
+def test_factors_of_other_protocols_do_not_apply_to_nginx() -> None:
     given = workload(
         brokers=[{"name": "web", "http": {}}, {"name": "kafka", "kafka": {}}, {"name": "mosquitto", "mosquitto": {}}],
         kafkaClients={"partitions": [1, 2]},
@@ -98,7 +98,7 @@ def test_factors_of_other_protocols_are_not_of_nginx() -> None:
 
 def test_sinetstream_has_no_configuration_for_http() -> None:
     status = measured(line(1)).to_json()
-    for protocol, says in (({"protocol": "HTTP"}, "# SINETStream has no HTTP"), ({}, "# .sinetstream_config.yml")):
+    for protocol, opening in (({"protocol": "HTTP"}, "# SINETStream has no HTTP"), ({}, "# .sinetstream_config.yml")):
         service = {"name": "web", "settings": protocol}
         body = {"metadata": {"name": "a"}, "spec": {**spec(1).to_json(), "service": service}, "status": status}
-        assert configuration("sensors", {}, [BenchmarkResult.model_validate(body)]).startswith(says)
+        assert configuration("sensors", {}, [BenchmarkResult.model_validate(body)]).startswith(opening)

@@ -1,4 +1,4 @@
-"""Kafka as a BrokerBenchmark deploys it: sized by its node, with its own account, and its factors its own alone."""
+"""Kafka of a BrokerBenchmark: sized by its node, with its own account and its own factors."""
 
 import pytest
 
@@ -23,7 +23,7 @@ EXTERNAL = {
 
 
 def server(given: BrokerWorkload, size: NodeSize = UNKNOWN) -> tuple[dict[str, str], Manifest]:
-    """The configuration's files, and the pod's spec."""
+    """Returns the configuration's files, and the pod's spec."""
     instance = ServerInstance(
         "bb-demo-r1-s1", "bb-demo-r1-s1-uid-1", 1, 0, given.server_placements()[0], "j1", CLASS, size
     )
@@ -50,12 +50,12 @@ def test_the_heap_follows_the_nodes_memory_and_is_recorded(memory: int, heap: st
     assert {"name": "data", "emptyDir": {"sizeLimit": "2Gi"}} in pod["volumes"]
 
 
-def test_a_heap_that_is_asked_for_is_taken() -> None:
+def test_requested_heap_is_used() -> None:
     _, pod = server(workload(brokers=[{"name": "kafka", "kafka": {"heap": "300Mi"}}]))
     assert "-Xmx300m" in pod["containers"][0]["command"]
 
 
-def test_what_is_recorded_is_what_is_set() -> None:
+def test_recorded_settings_are_the_configured_ones() -> None:
     given = workload(brokers=[KAFKA])
     facts = given.service(given.server_placements()[0], NodeSize())
     assert facts is not None
@@ -88,7 +88,7 @@ def test_logs_have_room_for_own_messages_as_large_as_a_config_map() -> None:
 
 @pytest.mark.parametrize(("pairs", "partitions"), [(1, 1), (16, 8), (256, 1), (256, 2)])
 def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) -> None:
-    """The limit is of each: a log has what it keeps, and the file that is written to."""
+    """The limit is per partition: its log has what it keeps, and the file that is written to."""
     spec = broker_benchmark(brokers=[KAFKA], pairs=[1, pairs], kafkaClients={"partitions": [partitions]}).spec
     broker, size = spec.brokers[0].kafka, NodeSize(storage_bytes=16 * GIBIBYTE)
     assert broker is not None
@@ -98,8 +98,7 @@ def test_many_partitions_do_not_fill_the_storage(pairs: int, partitions: int) ->
     assert int(settings["log.segment.bytes"]) > MEBIBYTE
 
 
-def test_everybody_from_outside_needs_the_account() -> None:
-    """What listens beyond loopback asks for it; with TLS or without."""
+def test_listeners_beyond_loopback_require_the_account_with_and_without_tls() -> None:
     files, _ = server(workload(brokers=[KAFKA], tls=["None", "TLSv1.3"]))
     given = properties(files)
     protocols = dict(item.split(":") for item in given["listener.security.protocol.map"].split(","))
@@ -111,7 +110,7 @@ def test_everybody_from_outside_needs_the_account() -> None:
 
 
 def test_the_account_is_in_no_argument_or_variable() -> None:
-    """Anybody on the node can read arguments."""
+    """Any process on the node can read arguments."""
     _, pod = server(workload(brokers=[KAFKA]))
     (form,) = pod["initContainers"]
     assert "env" not in form
@@ -137,7 +136,7 @@ def test_every_container_has_the_least_rights() -> None:
         }
 
 
-def test_kafkas_factors_are_kafkas_alone() -> None:
+def test_factors_of_kafka_apply_only_to_kafka() -> None:
     factors = {"codecs": ["None", "Lz4"], "partitions": [1, 4], "lingerMilliseconds": [5], "batchSizes": ["16Ki"]}
     given = workload(brokers=[MOSQUITTO, KAFKA], kafkaClients=factors, payload={"sizes": ["1Ki"]})
     by_broker: dict[str, list[dict[str, str]]] = {"mosquitto": [], "kafka": []}
@@ -152,7 +151,7 @@ def test_kafkas_factors_are_kafkas_alone() -> None:
 
 
 @pytest.mark.parametrize(("tls", "url"), [("None", "kafka://"), ("TLSv1.3", "kafkas://")])
-def test_a_client_knows_the_one_broker_by_its_name(tls: str, url: str) -> None:
+def test_client_expects_the_advertised_name_of_the_broker(tls: str, url: str) -> None:
     given = workload(brokers=[KAFKA], tls=[tls], access="PodIP")
     given_plan = plan_of(jobs(given)[0])
     assert given_plan["targets"][0]["url"] == f"{url}10.0.0.5:{9092 if tls == 'None' else 9093}"
@@ -160,7 +159,7 @@ def test_a_client_knows_the_one_broker_by_its_name(tls: str, url: str) -> None:
     assert f"://{given_plan['serverName']}:" in advertised
 
 
-def test_an_external_kafka_is_met_with_the_users_account() -> None:
+def test_client_of_an_external_kafka_uses_the_users_account() -> None:
     given = workload(brokers=[EXTERNAL], servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)
     plan = plan_of(job)
@@ -169,5 +168,5 @@ def test_an_external_kafka_is_met_with_the_users_account() -> None:
     assert secret_keys(job)["site"] == {"username", "password", "ca.crt"}
 
 
-def test_a_plan_for_mqtt_names_nothing_of_kafka() -> None:
+def test_plan_for_mqtt_has_no_settings_of_kafka() -> None:
     assert "kafka" not in plan_of(jobs(workload(brokers=[MOSQUITTO]))[0])

@@ -1,4 +1,4 @@
-"""Results of brokers: what is counted, shown, and what makes them not valid."""
+"""Results of brokers: their counts, their display, and what makes them invalid."""
 
 import pytest
 from hypothesis import given
@@ -11,7 +11,7 @@ from tierbench.results.units import show_with_deviation
 PACKETS = "wirePacketsPerMessagePartsPerMillion"
 
 
-def test_reads_well() -> None:
+def test_display_shows_case_times_rate_and_validity() -> None:
     display = measured(line(1), line(2), line(3), delivery="ExactlyOnce", pairs="4").display
     assert (display.case, display.mean, display.throughput, display.valid) == (
         "mosquitto 1Ki ExactlyOnce x4",
@@ -22,7 +22,7 @@ def test_reads_well() -> None:
     assert display.p99.startswith("4.0")
 
 
-def test_kafkas_levels_read_well() -> None:
+def test_display_names_the_levels_of_kafka() -> None:
     levels = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "lingerMilliseconds": "5", "batchSize": "16Ki"}
     shown = measured(line(1), **levels).display.case
     assert shown == "kafka 1Ki AtLeastOnce Lz4 4 partitions linger 5 ms batches of 16Ki"
@@ -34,8 +34,8 @@ def test_batches_have_a_size() -> None:
     assert "batchMessages" not in measured(line(1)).statistics
 
 
-def test_a_message_and_a_connection_have_packets_and_bytes() -> None:
-    """Of what the load took, and of what came before it; results of clients that did not count packets have neither."""
+def test_packets_and_bytes_are_counted_per_message_and_per_connection() -> None:
+    """Messages count those of the load, connections those before it. Clients that count no packets have neither."""
     counted = {"connections": 4, "setupBytes": 5000, "setupPackets": 34, "loadBytes": 3_300_000, "loadPackets": 4100}
     statistics = measured(line(1, received=990, lost=10, **counted)).statistics
     assert statistics["wireBytesPerMessage"].mean == 3300
@@ -45,14 +45,14 @@ def test_a_message_and_a_connection_have_packets_and_bytes() -> None:
 
 
 def test_small_messages_at_full_speed_share_packets() -> None:
-    """Of 32 messages that leave together each takes a part of a packet, and not none."""
+    """Each of 32 messages that leave together takes a part of a packet, and not 0."""
     statistics = measured(line(1, connections=2, loadBytes=100_000, loadPackets=31)).statistics
     shown = show_with_deviation(PACKETS, statistics[PACKETS].mean, statistics[PACKETS].standard_deviation)
     assert shown == "0.0310"
     assert statistics[PACKETS].mean == 31_000
 
 
-def test_counts_reconcile() -> None:
+def test_counts_of_trials_add_up() -> None:
     messages = measured(line(1), line(2, received=990, lost=10)).counts.messages
     assert messages is not None
     assert (messages.sent, messages.received, messages.lost) == (2000, 1990, 10)
@@ -66,7 +66,7 @@ def test_counts_reconcile() -> None:
         ("ClientSaturated", {"cpu": 37 * 10**8}),
     ],
 )
-def test_not_valid(reason: str, change: dict[str, int]) -> None:
+def test_losses_and_a_saturated_client_make_a_result_invalid(reason: str, change: dict[str, int]) -> None:
     status = measured(line(1), line(2, **change))
     assert status.valid is False
     assert status.invalid[0].reason == reason
@@ -87,10 +87,8 @@ def test_a_client_of_one_thread_is_saturated_by_one_cpu() -> None:
         ({"broker": "kafka", "codec": "None"}, 3.3, None, False),
     ],
 )
-def test_says_that_the_broker_was_the_limit(
-    levels: dict[str, str], cores: float, limit: int | None, saturated: bool
-) -> None:
-    """Mosquitto has one thread; a Java machine has what its container may use."""
+def test_saturated_broker_is_reported(levels: dict[str, str], cores: float, limit: int | None, saturated: bool) -> None:
+    """Mosquitto has one thread; a JVM has the CPU that its container may use."""
     trial = line(1)
     assert trial.server is not None
     used = {"process_cpu_nanoseconds": int(cores * 10**9), "cpu_limit_millicores": limit}
@@ -99,11 +97,11 @@ def test_says_that_the_broker_was_the_limit(
 
 
 @pytest.mark.parametrize("counts", [{"lateSends": 7}, {"unsent": 7}])
-def test_says_that_the_pace_was_not_kept(counts: dict[str, int]) -> None:
+def test_missed_pace_is_reported(counts: dict[str, int]) -> None:
     assert [fact.reason for fact in measured(line(1, **counts)).facts] == ["BehindPace"]
 
 
-def test_says_that_round_trips_never_settled() -> None:
+def test_unsteady_round_trips_are_reported() -> None:
     assert [fact.reason for fact in measured(line(1, steady=False), line(2, steady=True)).facts] == ["NotSteady"]
 
 
@@ -111,7 +109,7 @@ def test_says_that_round_trips_never_settled() -> None:
     ("asked", "resumed", "messages"),
     [("Resumed", 3, ["1 of 4 TLS handshakes were full"]), ("Resumed", 4, []), ("Full", 0, [])],
 )
-def test_not_valid_if_sessions_were_not_resumed(asked: str, resumed: int, messages: list[str]) -> None:
+def test_result_is_invalid_if_sessions_were_not_resumed(asked: str, resumed: int, messages: list[str]) -> None:
     trial = line(1, tlsHandshakes=4, resumedHandshakes=resumed)
     found = measured(trial, tls="TLSv1.3", handshake=asked).invalid
     assert [(note.reason, note.message.partition(",")[0]) for note in found] == [
@@ -119,14 +117,14 @@ def test_not_valid_if_sessions_were_not_resumed(asked: str, resumed: int, messag
     ]
 
 
-def test_what_was_not_sent_and_what_was_left_out_are_counted() -> None:
+def test_unsent_and_discarded_messages_are_counted() -> None:
     messages = measured(line(1, unsent=5, discarded=40), line(2, unsent=1)).counts.messages
     assert messages is not None
     assert (messages.unsent, messages.discarded) == (6, 40)
 
 
 @given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**6)), min_size=2, max_size=5))
-def test_parts_add_up(counts: list[tuple[int, int]]) -> None:
+def test_counts_of_parts_add_up(counts: list[tuple[int, int]]) -> None:
     parts = [
         PartOutput([line(1, sent=received + lost, received=received, lost=lost, nanoseconds=10**9 + index)])
         for index, (received, lost) in enumerate(counts)
@@ -145,7 +143,7 @@ def test_a_trial_counts_once_all_parts_have_printed_it() -> None:
     assert [trial.trial for trial in merged] == [1]
 
 
-def test_an_echo_costs_and_counts_nothing() -> None:
+def test_echo_adds_its_wire_traffic_but_no_messages() -> None:
     wire = (
         *("wireSentBytes", "wireSentPackets", "connections", "setupBytes", "setupPackets", "loadBytes", "loadPackets"),
         *("tlsHandshakes", "resumedHandshakes"),
@@ -158,8 +156,8 @@ def test_an_echo_costs_and_counts_nothing() -> None:
     assert {merged.exchange.to_json()[name] for name in wire} == {12}
 
 
-def test_what_connecting_took_is_known_of_connections_of_the_trials_own() -> None:
-    """Not of kept ones, and not where one of several parts had kept them."""
+def test_setup_is_reported_only_for_new_connections() -> None:
+    """Kept connections have none; several parts have none if one of them kept its connections."""
     setup = {"connectNanoseconds": 10**6, "tlsNanoseconds": 0, "setupBytes": 5000, "setupPackets": 34}
     made, kept = line(1, connections=2, **setup), line(2, connections=2)
     statistics = measured(made, kept).statistics

@@ -1,4 +1,4 @@
-"""What /metrics says of brokers."""
+"""Metrics of brokers."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ KAFKA = {
 
 
 def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
-    """A result as the API server gives it."""
+    """Returns a result as the API server returns it."""
     batches = {"batches": 10, "batchBytes": 500_000} if "codec" in levels else {}
     wire = {"wireSentBytes": 1_650_000, "wireReceivedBytes": 1_650_000, "sessionNanoseconds": 11 * 10**8}
     codecs = {"compressNanoseconds": 2 * 10**6, "decryptNanoseconds": 10**6}
@@ -43,7 +43,7 @@ def raw_result(case: int = 1, **levels: str) -> dict[str, Any]:
 
 
 def filled() -> ResultStore:
-    """A store that has seen it, and its benchmark."""
+    """A store with two results and their benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
     store = ResultStore()
@@ -54,7 +54,7 @@ def filled() -> ResultStore:
     return store
 
 
-async def test_a_broker_as_prometheus_reads_it() -> None:
+async def test_prometheus_reads_metrics_of_a_broker() -> None:
     found = await samples(filled())
     labels = {
         "broker": "mosquitto",
@@ -79,14 +79,14 @@ async def test_a_broker_as_prometheus_reads_it() -> None:
     assert one(found, "tierbench_broker_fairness_ratio", **labels) == 0.9
 
 
-async def test_codecs_take_time_by_the_message() -> None:
+async def test_codec_times_are_per_message() -> None:
     found = await samples(filled())
     assert one(found, "tierbench_broker_compress_seconds", broker="mosquitto") == 2e-6
     assert one(found, "tierbench_broker_decrypt_seconds", broker="mosquitto") == pytest.approx(2 * 10**-3 / 1990)
     assert one(found, "tierbench_broker_encrypt_seconds", broker="mosquitto") == 0
 
 
-def test_what_a_result_does_not_tell_is_not_zero() -> None:
+def test_quantities_absent_from_a_result_have_no_metric() -> None:
     raw = raw_result()
     for name in (*OF_THE_WIRE, "pairFairnessPartsPerMillion"):
         del raw["status"]["statistics"][name]
@@ -104,7 +104,7 @@ async def test_own_messages_have_a_content_and_no_size() -> None:
     assert "payload_size" not in labels
 
 
-async def test_kafka_as_prometheus_reads_it() -> None:
+async def test_prometheus_reads_metrics_of_kafka() -> None:
     found = await samples(filled())
     labels = {"broker": "kafka", "codec": "Lz4", "partitions": "4", "linger_milliseconds": "5", "batch_size": "16384"}
     assert one(found, "tierbench_broker_messages_sent", **labels) == 2000

@@ -1,4 +1,4 @@
-"""What each pair had: of several pods, over the trials of a case, and how even it was."""
+"""Shares of pairs: of several pods, over the trials of a case, and their fairness."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tierbench.results.client_output import PartOutput, merge_parts
 
 
 def shared(number: int, *pairs: tuple[int, int], **fields: str) -> TrialLine:
-    """A trial of pairs that received so many messages in so many milliseconds."""
+    """A trial of pairs, each given as the messages that it received and the milliseconds that they took."""
     received, milliseconds = zip(*pairs, strict=True)
     shares = PairShares(received=received, nanoseconds=tuple(one * 10**6 for one in milliseconds))
     body = line(number, pairs=len(pairs)).to_json() | {"pairShares": shares.to_json()} | fields
@@ -30,8 +30,8 @@ def test_pairs_add_up_over_good_trials() -> None:
     assert pair_rates(record.pair_shares) == (2000, 2000)
 
 
-def test_the_size_of_pairs_does_not_grow_with_the_trials() -> None:
-    """256 pairs are the most, and 35 trials."""
+def test_size_of_pair_shares_does_not_grow_with_trials() -> None:
+    """A case has at most 256 pairs and 35 trials."""
     trials = [shared(number, *[(10**6, 10**8)] * 256) for number in range(1, 36)]
     record = recorded(*trials, pairs="256").recorded.to_json()
     assert len(str(record["pairShares"])) < 8 * 1024
@@ -42,11 +42,11 @@ def test_the_size_of_pairs_does_not_grow_with_the_trials() -> None:
     ("pairs", "index"),
     [
         ([(100, 1000), (100, 1000)], 1_000_000),
-        ([(100, 1000), (100, 2000)], 900_000),  # 100 and 50 a second
+        ([(100, 1000), (100, 2000)], 900_000),  # 100 and 50 per second
         ([(100, 1000), (0, 1000)], 500_000),
     ],
 )
-def test_fairness_of_rates(pairs: list[tuple[int, int]], index: int) -> None:
+def test_fairness_compares_rates_of_pairs(pairs: list[tuple[int, int]], index: int) -> None:
     assert measured(shared(1, *pairs), pairs="2").statistics["pairFairnessPartsPerMillion"].mean == index
 
 

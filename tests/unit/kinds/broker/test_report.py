@@ -1,4 +1,4 @@
-"""What a report shows of brokers, and the format of SINETStream's performance tool."""
+"""Reports on brokers, and the formats of SINETStream's performance tool."""
 
 import csv
 import io
@@ -20,8 +20,8 @@ from tierbench.report.figures import Figure
 
 
 def shared(case: int, broker: str, pairs: int) -> BenchmarkResult:
-    """Pair 1 receives 100 messages a second, pair 2 has 110, and so on."""
-    result = papers.brokered(case, 1e6, broker=broker, payloadSize="1Ki", pairs=str(pairs))
+    """Pair 1 receives 100 messages per second, pair 2 receives 110, and so on."""
+    result = papers.broker_result(case, 1e6, broker=broker, payloadSize="1Ki", pairs=str(pairs))
     shares = PairShares(received=tuple(1000 + 100 * pair for pair in range(pairs)), nanoseconds=(10**10,) * pairs)
     return result.with_record(result.recorded.model_copy(update={"pair_shares": shares}))
 
@@ -32,7 +32,7 @@ def figures(*pairs: int, brokers: tuple[str, ...] = ("kafka", "mosquitto")) -> t
     return dict(found.sections)["Throughput of each pair"]
 
 
-def test_a_stack_each_number_of_pairs_and_a_picture_each_broker() -> None:
+def test_report_has_one_chart_per_broker_and_one_stack_per_number_of_pairs() -> None:
     found = figures(1, 2, 4, 8)
     assert [figure.chart.title for figure in found] == [
         "Messages per second of each pair by pairs: kafka",
@@ -47,7 +47,7 @@ def test_a_stack_each_number_of_pairs_and_a_picture_each_broker() -> None:
     assert len({chart.style(index) for index in range(8)}) == 8
 
 
-def test_many_pairs_stand_in_quarters() -> None:
+def test_many_pairs_are_shown_in_quarters() -> None:
     (figure,) = figures(4, 16, 256, brokers=("mosquitto",))
     names = [series.name for series in figure.chart.series]
     assert names == ["slowest quarter", "second quarter", "third quarter", "fastest quarter"]
@@ -60,7 +60,7 @@ def test_one_pair_has_no_shares() -> None:
     assert figures(1) == ()
 
 
-def test_the_page_shows_them() -> None:
+def test_page_shows_the_throughput_of_each_pair() -> None:
     html = page([shared(case, "mosquitto", pairs) for case, pairs in enumerate((1, 2, 4), start=1)])
     assert "Throughput of each pair (1)" in html
     assert "Messages per second of each pair by pairs: " in html
@@ -90,7 +90,7 @@ def result() -> BenchmarkResult:
     return recorded(line(1), line(2, nanoseconds=2 * 10**9, received=990, lost=10, receivedBytes=1_013_760))
 
 
-def test_a_json_object_a_trial(result: BenchmarkResult) -> None:
+def test_perftool_json_has_one_object_per_trial(result: BenchmarkResult) -> None:
     first, second = map(json.loads, perftool_json([result]).splitlines())
     assert list(first["writer"]) == list(first["reader"]) == FIELDS
     assert second["writer"]["msg_count_total"] == 1000
@@ -100,13 +100,13 @@ def test_a_json_object_a_trial(result: BenchmarkResult) -> None:
     assert second["reader"]["end_time"] - second["reader"]["start_time"] == pytest.approx(2)
 
 
-def test_tabs_between_the_same_numbers(result: BenchmarkResult) -> None:
+def test_perftool_tsv_has_the_same_numbers(result: BenchmarkResult) -> None:
     header, *rows = csv.reader(io.StringIO(perftool_tsv([result])), delimiter="\t")
     assert header == [f"{side}_{name}" for side in ("writer", "reader") for name in FIELDS]
     assert [row[header.index("reader_msg_count_total")] for row in rows] == ["1000", "990"]
 
 
-def test_other_kinds_have_no_place_in_it() -> None:
+def test_perftool_json_leaves_out_other_kinds() -> None:
     status = downloaded([download(1)])
     body = {"metadata": {"name": "ft"}, "spec": file_spec().to_json(), "status": status.to_json()}
     assert perftool_json([BenchmarkResult.model_validate(body)]) == ""

@@ -1,4 +1,4 @@
-"""Kafka as Strimzi is asked for it: on the very node, set up as a standalone one, its helpers off what is measured."""
+"""Kafka by Strimzi: on its node, configured like a standalone one, with its helpers away from measured nodes."""
 
 from dataclasses import replace
 from typing import Any
@@ -64,7 +64,7 @@ def job(given: BrokerWorkload, case: Case | None = None) -> Manifest:
     return given.client(client, [Target(case, running, 60)])
 
 
-def test_all_are_owned_labelled_and_of_one_cluster() -> None:
+def test_objects_are_owned_labelled_and_in_one_cluster() -> None:
     made = objects(workload())
     assert list(made) == ["KafkaNodePool", "Kafka", "KafkaUser", "KafkaTopic", "Service", "Pod"]
     for kind, manifest in made.items():
@@ -76,20 +76,20 @@ def test_all_are_owned_labelled_and_of_one_cluster() -> None:
     assert made["Kafka"]["apiVersion"] == "kafka.strimzi.io/v1"
 
 
-def test_the_broker_is_on_its_node_and_its_helpers_on_none_that_is_measured() -> None:
+def test_broker_runs_on_its_node_and_its_helpers_avoid_measured_nodes() -> None:
     made = objects(workload())
     pod = made["KafkaNodePool"]["spec"]["template"]["pod"]
     assert pin_to_node("j1", CLASS).items() <= pod.items()
     helpers = made["Kafka"]["spec"]["entityOperator"]["template"]["pod"]["affinity"]["nodeAffinity"]
     (term,) = helpers["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    # The API server takes one value in each.
+    # The API server accepts one value per field.
     assert [(field["operator"], field["values"]) for field in term["matchFields"]] == [
         ("NotIn", ["j1"]),
         ("NotIn", ["u1"]),
     ]
 
 
-def test_it_is_set_up_as_a_standalone_one() -> None:
+def test_strimzi_broker_is_configured_like_a_standalone_one() -> None:
     given = workload()
     kafka = given.spec.brokers[0].kafka
     assert kafka is not None
@@ -102,7 +102,7 @@ def test_it_is_set_up_as_a_standalone_one() -> None:
     assert volume == {"id": 0, "kraftMetadata": "shared", "type": "ephemeral", "sizeLimit": "2Gi"}
 
 
-def test_what_is_asked_for_is_asked_for_and_recorded() -> None:
+def test_options_are_passed_to_strimzi_and_recorded() -> None:
     claim = {"storageClassName": "fast", "size": "10Gi"}
     resources = {"requests": {"memory": "768Mi"}, "limits": {"cpu": "2"}}
     options = {"version": "4.1.0", "resources": resources, "volumeClaimTemplate": claim}
@@ -136,13 +136,13 @@ def test_what_is_asked_for_is_asked_for_and_recorded() -> None:
         ),
     ],
 )
-def test_every_listener_asks_for_the_account(spec: dict[str, Any], listeners: list[tuple[Any, ...]]) -> None:
+def test_every_listener_requires_the_account(spec: dict[str, Any], listeners: list[tuple[Any, ...]]) -> None:
     found = objects(workload(**spec))["Kafka"]["spec"]["kafka"]["listeners"]
     assert [(item["name"], item["port"], item["type"], item["tls"]) for item in found] == listeners
     assert {item["authentication"]["type"] for item in found} == {"scram-sha-512"}
 
 
-def test_the_account_is_the_one_that_clients_have() -> None:
+def test_strimzi_uses_the_account_of_the_clients() -> None:
     given = workload()
     credentials, user = given.credentials(instance(given)), objects(given)["KafkaUser"]
     reference = user["spec"]["authentication"]["password"]["valueFrom"]["secretKeyRef"]
@@ -152,7 +152,7 @@ def test_the_account_is_the_one_that_clients_have() -> None:
 
 
 @pytest.mark.parametrize(("tls", "url"), [("None", "kafka://kafka.default.svc:9092"), ("TLSv1.3", "kafkas://")])
-def test_a_client_goes_where_strimzi_says_and_trusts_its_authority(tls: str, url: str) -> None:
+def test_client_uses_the_address_and_the_authority_of_strimzi(tls: str, url: str) -> None:
     made = job(workload(tls=[tls]))
     assert plan_of(made)["targets"][0]["url"].startswith(url)
     assert plan_of(made)["serverName"] == ""
@@ -166,8 +166,8 @@ def test_topics_have_no_finalizers() -> None:
     assert container["env"] == [{"name": "STRIMZI_USE_FINALIZERS", "value": "false"}]
 
 
-def test_names_are_short_and_of_one_server_alone() -> None:
-    """Strimzi adds its own words, and a name that comes again would be taken for what was there before."""
+def test_names_are_short_and_unique_per_server() -> None:
+    """Strimzi adds its own words, and would take a repeated name for an earlier object."""
     long = replace(OWNED, name="n" * 40)
     names = strimzi_names(long, long.server(123, 12, 10))
     for name in (names.pod, f"{names.kafka}-kafka-plain-bootstrap"):
@@ -182,7 +182,7 @@ def test_names_are_short_and_of_one_server_alone() -> None:
     assert len(found) == 16
 
 
-def test_the_agent_is_next_to_it() -> None:
+def test_agent_runs_on_the_node_of_the_broker() -> None:
     pod = objects(workload())["Pod"]
     assert pin_to_node("j1", CLASS).items() <= pod["spec"].items()
     assert [container["name"] for container in pod["spec"]["containers"]] == ["agent"]

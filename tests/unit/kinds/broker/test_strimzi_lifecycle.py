@@ -1,4 +1,4 @@
-"""What Strimzi says, as far as it can be believed."""
+"""Status that Strimzi reports, and when it counts."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def condition(kind: str, status: str = "True", reason: str = "") -> dict[str, st
     return {"type": kind, "status": status, "reason": reason, "message": "So.", "lastTransitionTime": SINCE}
 
 
-def test_readiness_is_believed_of_this_generation_alone() -> None:
+def test_readiness_counts_only_for_the_current_generation() -> None:
     assert reported("Kafka", condition("Ready")).ready
     assert not reported("Kafka", condition("Ready"), observed=0).ready
     assert reported("Kafka", condition("Warning", reason="KafkaStorage"), condition("Ready")).ready
@@ -42,7 +42,7 @@ def test_readiness_is_believed_of_this_generation_alone() -> None:
         ("KafkaTopic", condition("Ready", "False", "KafkaError"), True),
     ],
 )
-def test_a_refusal_is_reported_in_strimzis_words(kind: str, answer: dict[str, str], transient: bool) -> None:
+def test_rejection_has_reason_and_message_of_strimzi(kind: str, answer: dict[str, str], transient: bool) -> None:
     found = reported(kind, answer)
     assert found.rejection is not None
     assert (found.rejection.reason, found.rejection.transient) == (reasons.STRIMZI_REFUSED, transient)
@@ -52,18 +52,18 @@ def test_a_refusal_is_reported_in_strimzis_words(kind: str, answer: dict[str, st
 
 
 @pytest.mark.parametrize(("reason", "observed"), [("Creating", 0), ("TimeoutException", 1)])
-def test_what_strimzi_continues_with_is_not_refused(reason: str, observed: int) -> None:
+def test_not_ready_is_no_rejection_while_strimzi_continues(reason: str, observed: int) -> None:
     starting = reported("Kafka", condition("NotReady", reason=reason), observed=observed)
     assert (starting.answered, starting.ready, starting.rejection) == (True, False, None)
 
 
-def test_of_several_addresses_of_the_one_broker_the_first_is_used() -> None:
+def test_first_of_several_addresses_is_used() -> None:
     listeners = [{"name": "plain", "bootstrapServers": "a:9092,b:9092"}, {"name": "tls"}]
     assert reported("Kafka", listeners=listeners).listeners == {"plain": "a:9092"}
 
 
-def test_a_broker_that_ran_out_of_memory_is_named() -> None:
-    """Though Strimzi continues saying that it is ready, and it may be up again."""
+def test_broker_that_ran_out_of_memory_is_reported() -> None:
+    """Strimzi still reports it as ready, and it may run again."""
     killed = {"name": "kafka", "state": {"running": {}}, "lastState": {"terminated": {"reason": "OOMKilled"}}}
     metadata = {"name": "x", "uid": "1", "labels": LABELS, "creationTimestamp": SINCE}
     pod = pod_view({"metadata": metadata, "spec": {}, "status": {"containerStatuses": [killed]}})

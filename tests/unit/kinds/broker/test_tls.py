@@ -1,4 +1,4 @@
-"""TLS of clients: cases for what they vary, and a certificate for those alone that present one."""
+"""TLS of clients: cases for what they vary, and certificates only for clients that present one."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ KEYS = {"agent-token", "agent-pin", "payload-key", "username", "password", "ca.c
 
 
 def combinations(found: tuple[Case, ...]) -> list[tuple[str | None, ...]]:
-    """The levels of the cases of the first server."""
+    """Returns the levels of TLS in the cases of the first server."""
     own = [case for case in found if case.server == found[0].server]
     return [tuple(map(case.levels.get, ("tls", "handshake", "certificate"))) for case in own]
 
 
-def test_only_cases_with_tls_vary_what_clients_do_with_it() -> None:
+def test_only_cases_with_tls_vary_handshakes_and_certificates() -> None:
     found = combinations(cases(workload(tls=["None", "TLSv1.3"], tlsClients=BOTH, payload={})))
     assert found == [
         ("None", None, None),
@@ -31,11 +31,11 @@ def test_only_cases_with_tls_vary_what_clients_do_with_it() -> None:
     ]
 
 
-def test_cases_of_specs_without_it_name_none_of_it() -> None:
+def test_spec_without_tls_clients_has_no_handshake_or_certificate_levels() -> None:
     assert combinations(cases(workload(tls=["TLSv1.3"], payload={}))) == [("TLSv1.3", None, None)]
 
 
-def test_refinement_adds_the_same_cases() -> None:
+def test_refinement_adds_cases_with_the_same_levels_of_tls() -> None:
     given = workload(tls=["None", "TLSv1.3"], tlsClients=BOTH, servers={"nodeClassNames": ["cloud"]}, payload={})
     planned = cases(given)
     wanted = [(case.client_class, {**case.levels, "payloadSize": "3Ki"}) for case in planned]
@@ -48,7 +48,7 @@ def test_refinement_adds_the_same_cases() -> None:
     [(MOSQUITTO, "mqtts", {"None": 8883, "Required": 8884}), (KAFKA, "kafkas", {"None": 9093, "Required": 9096})],
     ids=["mosquitto", "kafka"],
 )
-def test_a_client_has_a_certificate_where_the_broker_requires_one(
+def test_client_has_a_certificate_only_if_the_broker_requires_one(
     brokers: list[dict[str, Any]], scheme: str, ports: dict[str, int]
 ) -> None:
     given = workload(brokers=brokers, tls=["TLSv1.3"], tlsClients=BOTH, access="PodIP")
@@ -65,7 +65,7 @@ def test_a_client_has_a_certificate_where_the_broker_requires_one(
     assert given.credentials(instance_of(given)).client_certificate
 
 
-def test_mosquitto_requires_certificates_at_one_port_alone() -> None:
+def test_mosquitto_requires_certificates_on_one_port_only() -> None:
     given = workload(brokers=MOSQUITTO, tls=["TLSv1.3"], tlsClients=BOTH)
     manifests = given.server(instance_of(given))
     (text,) = (item["data"]["mosquitto.conf"] for item in manifests if item["kind"] == "ConfigMap")
@@ -81,7 +81,7 @@ def test_mosquitto_requires_certificates_at_one_port_alone() -> None:
     assert [port["port"] for port in service["spec"]["ports"]] == [1883, 8883, 8884]
 
 
-def test_kafka_requires_certificates_and_the_account_at_one_port_alone() -> None:
+def test_kafka_requires_certificates_and_the_account_on_one_port_only() -> None:
     given = properties(server(workload(brokers=KAFKA, tls=["TLSv1.2"], tlsClients=BOTH))[0])
     assert "KAFKAS-MUTUAL://:9096" in given["listeners"]
     assert "KAFKAS-MUTUAL:SASL_SSL" in given["listener.security.protocol.map"]

@@ -1,4 +1,4 @@
-"""What a BrokerBenchmark deploys: least rights, settings on purpose, and each client what it needs and no more."""
+"""Deployment of a BrokerBenchmark: least rights, explicit settings, and only what each client needs."""
 
 import re
 from dataclasses import replace
@@ -59,7 +59,7 @@ def secret_keys(job: Manifest) -> dict[str, set[str]]:
     return {source["name"]: {item["key"] for item in source["items"]} for source in sources}
 
 
-def test_a_broker_is_of_the_image_that_is_asked_for() -> None:
+def test_broker_runs_the_requested_image() -> None:
     brokers = [{"name": "m", "mosquitto": {"images": ["1.6.9"]}}, {"name": "k", "kafka": {}}]
     given = workload(brokers=brokers, servers={"nodeClassNames": ["cloud"]})
     pods = [
@@ -87,7 +87,7 @@ def test_every_container_has_the_least_rights(spec: dict[str, Any]) -> None:
             }
 
 
-def test_mosquitto_is_configured_on_purpose() -> None:
+def test_mosquitto_has_explicit_settings() -> None:
     broker = {"name": "mosquitto", "mosquitto": {"persistence": True, "messageSizeLimit": 500}}
     given = workload(brokers=[broker], tls=["TLSv1.3"])
     config_map = next(item for item in given.server(instance_of(given)) if item["kind"] == "ConfigMap")
@@ -143,7 +143,7 @@ def test_only_the_secret_of_the_user_may_lack_keys() -> None:
     ]
 
 
-def test_an_external_broker_is_met_with_the_users_account_and_its_own_name() -> None:
+def test_client_of_an_external_broker_uses_its_address_and_the_users_account() -> None:
     given = workload(brokers=EXTERNAL, servers=None, tls=["TLSv1.3"])
     (job, _) = jobs(given)
     assert secret_keys(job) == {
@@ -198,12 +198,12 @@ def test_the_pace_reaches_the_engine(pacing: dict[str, Any], in_flight: int, int
 
 
 @pytest.mark.parametrize("connections", ["EachTrial", "Kept", "EachMessage"])
-def test_connections_are_kept_where_that_is_asked_for(connections: str) -> None:
+def test_connections_of_the_spec_reach_the_client(connections: str) -> None:
     (job,) = jobs(workload(clients={"nodeClassNames": ["user"], "connections": connections}))
     assert plan_of(job)["connections"] == connections
 
 
-def test_versions_of_mqtt_are_those_of_mqtt_alone() -> None:
+def test_versions_of_mqtt_apply_only_to_mqtt() -> None:
     brokers = [{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}]
     given = workload(brokers=brokers, mqttClients={"versions": ["3.1.1", "5"]})
     found = {
@@ -214,7 +214,7 @@ def test_versions_of_mqtt_are_those_of_mqtt_alone() -> None:
     assert found == {*versions, ("kafka", None, "None")}
 
 
-def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
+def test_pairs_are_divided_without_gap_or_overlap() -> None:
     for pairs in range(1, 40):
         for pods in range(1, pairs + 1):
             shares = [share(pairs, pods, index) for index in range(pods)]
@@ -222,7 +222,7 @@ def test_pairs_are_shared_out_without_gap_or_overlap() -> None:
             assert max(number for _, number in shares) - min(number for _, number in shares) <= 1
 
 
-def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
+def test_separate_subscribers_have_the_pairs_of_their_publishers() -> None:
     apart = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"type": "Separate", "nodeClassName": "jetson"}}
     given = workload(clients=apart, pairs=[3])
     parts = given.parts(cases(given)[0])
@@ -242,7 +242,7 @@ def test_subscribers_apart_have_the_pairs_of_their_publishers() -> None:
     assert {(one["barrier"], one["parts"]) for one in plans} == {("r1-c1-a2", 4)}
 
 
-def test_the_engine_is_the_one_asked_for() -> None:
+def test_client_runs_the_image_of_the_requested_engine() -> None:
     images = {
         engine: jobs(workload(clients={"nodeClassNames": ["user"], "engine": engine}))[0]["spec"]["template"]["spec"][
             "containers"
@@ -278,13 +278,13 @@ LIGHT = {
         ({"pacing": {"type": "OpenLoop", "intervalMilliseconds": 1}, "pairs": [6]}, "Heavy"),
     ],
 )
-def test_one_case_that_is_not_light_makes_none_light(spec: dict[str, Any], tuning: str) -> None:
-    """Levels differ by themselves alone, not by how the client was tuned for each."""
+def test_one_heavy_case_makes_all_cases_heavy(spec: dict[str, Any], tuning: str) -> None:
+    """So tuning never differs between levels."""
     given = workload(**{**LIGHT, **spec})
     assert {plan_of(jobs(given, case)[0])["tuning"] for case in cases(given)} == {tuning}
 
 
-def test_addresses_of_ipv6_stand_in_brackets() -> None:
+def test_ipv6_addresses_are_in_brackets() -> None:
     given = workload(access="PodIP")
     running = RunningServer(
         instance_of(given), "fd00::5", "fd00:1::7", {"metadata": {"name": "s"}}, {"spec": {"clusterIP": "fd00:2::9"}}
@@ -295,7 +295,7 @@ def test_addresses_of_ipv6_stand_in_brackets() -> None:
     assert (target["url"], target["agent"]["url"]) == ("mqtt://[fd00::5]:1883", "https://[fd00::5]:8090")
 
 
-def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
+def test_publishers_without_subscribers_have_the_role_alone_in_every_pod() -> None:
     clients = {"nodeClassNames": ["user"], "pods": 2, "subscribers": {"type": "None"}}
     given = [
         plan_of(job)
@@ -305,6 +305,6 @@ def test_publishing_alone_is_one_role_of_as_many_pods() -> None:
 
 
 @pytest.mark.parametrize(("in_flight", "tuning"), [(4, "Light"), (5, "Heavy")])
-def test_a_pace_of_acknowledgements_is_tuned_as_a_closed_loop(in_flight: int, tuning: str) -> None:
+def test_acknowledged_pacing_is_tuned_like_a_closed_loop(in_flight: int, tuning: str) -> None:
     job, *_ = jobs(workload(pairs=[2], pacing={"type": "Acknowledged", "inFlight": in_flight}))
     assert (plan_of(job)["role"], plan_of(job)["tuning"]) == ("Both", tuning)

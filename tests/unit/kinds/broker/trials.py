@@ -1,4 +1,4 @@
-"""Results of brokers, as their clients' lines make them."""
+"""Results of brokers, made from the lines of their clients."""
 
 import json
 from typing import Any

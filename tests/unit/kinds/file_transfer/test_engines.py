@@ -1,4 +1,4 @@
-"""Engines of file transfers: wget and curl in an image of their own, and what their trials do not tell."""
+"""Engines of file transfers: the image of wget and curl, and what their trials do not report."""
 
 import json
 from typing import Any
@@ -31,14 +31,14 @@ def clients(*engines: str) -> dict[str, Any]:
     return {"nodeClassNames": ["user"], "engines": list(engines)}
 
 
-def by_wget(number: int) -> TrialLine:
-    """Returns a trial of wget, which tells little."""
+def wget_trial(number: int) -> TrialLine:
+    """Returns a trial of wget, which reports little."""
     given = json.loads(line(number).model_dump_json(by_alias=True, exclude_none=True))
     transfer = {name: value for name, value in given["transfer"].items() if name not in NATIVE_ONLY}
     return TrialLine.model_validate({**given, "transfer": transfer})
 
 
-def test_an_engine_is_a_factor_only_where_others_are_named() -> None:
+def test_engine_is_a_factor_unless_only_native_is_named() -> None:
     for engines in (["Native"], ["Wget"], ALL):
         given = workload(clients=clients(*engines))
         cases = plan(given.spec, given.server_placements(), given.factors)
@@ -47,7 +47,7 @@ def test_an_engine_is_a_factor_only_where_others_are_named() -> None:
 
 
 @pytest.mark.parametrize("engine", ALL)
-def test_each_engine_is_run_by_an_image_that_has_it(engine: str) -> None:
+def test_each_engine_runs_in_an_image_that_has_it(engine: str) -> None:
     given = workload(clients=clients(*ALL), links=[{"name": "late", "up": {"delayMicroseconds": 9}}], access="PodIP")
     cases = plan(given.spec, given.server_placements(), given.factors)
     made = job(given, next(case for case in cases if case.levels["engine"] == engine))
@@ -59,23 +59,23 @@ def test_each_engine_is_run_by_an_image_that_has_it(engine: str) -> None:
     assert container["securityContext"]["readOnlyRootFilesystem"] is True
 
 
-def test_machines_outside_have_the_client_alone() -> None:
+def test_external_classes_cannot_use_other_engines() -> None:
     assert not_from_outside(workload().spec) == ""
     assert "spec.clients.engines" in not_from_outside(workload(clients=clients(*ALL)).spec)
 
 
-def test_results_without_an_engine_are_of_the_client_itself() -> None:
-    native, wget = recorded([line(1)]), recorded([by_wget(1)], engine="Wget")
+def test_results_without_an_engine_count_as_native() -> None:
+    native, wget = recorded([line(1)]), recorded([wget_trial(1)], engine="Wget")
     assert levels_and_parameters(native)["engine"] == "Native"
     assert levels_and_parameters(wget)["engine"] == "Wget"
     text = "".join(render([result_samples(native), result_samples(wget)]))
     assert text.count('engine="Native"') == text.count('engine="Wget"') > 0
 
 
-def test_what_an_engine_does_not_tell_is_absent() -> None:
-    status = measured([by_wget(1), by_wget(2)], engine="Wget")
+def test_quantities_that_an_engine_does_not_report_are_absent() -> None:
+    status = measured([wget_trial(1), wget_trial(2)], engine="Wget")
     assert status.display.case == "1Gi Wget"
     assert not {"connectNanoseconds", "firstByteNanoseconds"} & set(status.statistics)
     assert status.statistics["throughputBytesPerSecond"].mean == 2**20
-    (run,) = runs([recorded([by_wget(1)], engine="Wget")])
+    (run,) = runs([recorded([wget_trial(1)], engine="Wget")])
     assert len(trial_rows(run)) == 1

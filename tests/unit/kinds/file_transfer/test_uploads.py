@@ -1,4 +1,4 @@
-"""Uploads: their cases, the room that they have on a server, and what their trials can tell."""
+"""Uploads: their cases, their room on a server, and what their trials report."""
 
 import json
 import re
@@ -36,7 +36,7 @@ def test_a_direction_is_a_factor_only_where_files_are_uploaded() -> None:
 
 
 @pytest.mark.parametrize("direction", BOTH)
-def test_a_client_gets_its_direction_and_its_place(direction: str) -> None:
+def test_client_gets_the_direction_and_the_url_of_its_case(direction: str) -> None:
     given = workload(directions=["Upload", "Download"], concurrency=[3], access="PodIP", tls=["TLSv1.3"])
     cases = plan(given.spec, given.server_placements(), given.factors)
     case = next(case for case in cases if case.levels["direction"] == direction)
@@ -47,7 +47,7 @@ def test_a_client_gets_its_direction_and_its_place(direction: str) -> None:
 
 
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
-def test_the_server_has_room_for_uploads_and_nothing_more(storage: dict[str, Any]) -> None:
+def test_server_has_room_for_uploads_and_nginx_writes_only_there(storage: dict[str, Any]) -> None:
     given = workload(directions=BOTH, storage=storage, fileSizes=["1Ki", "1Gi"], concurrency=[1, 4])
     manifests = given.server(INSTANCE)
     pod = manifests[-1]["spec"]
@@ -68,7 +68,7 @@ def test_the_server_has_room_for_uploads_and_nothing_more(storage: dict[str, Any
             assert int(volume["emptyDir"]["sizeLimit"]) > 13 * 2**30
 
 
-def test_nginx_receives_as_many_files_as_come_at_once() -> None:
+def test_nginx_receives_one_file_per_concurrent_upload() -> None:
     given = workload(
         directions=BOTH, fileSizes=["1Ki", "2M"], concurrency=[2], tls=["TLSv1.2"],
         retry={"readTimeoutMilliseconds": 700},
@@ -80,7 +80,7 @@ def test_nginx_receives_as_many_files_as_come_at_once() -> None:
         assert server.count("dav_methods PUT DELETE; client_max_body_size 2000000;") == 2
 
 
-def test_without_uploads_nothing_can_be_written() -> None:
+def test_server_without_uploads_accepts_no_writes() -> None:
     config, *_, pod = workload().server(INSTANCE)
     assert "dav_methods" not in config["data"]["nginx.conf"]
     assert "/srv" not in json.dumps(pod)
@@ -92,7 +92,7 @@ def test_a_server_that_only_receives_has_no_files() -> None:
     assert "--sizes" not in pod["spec"]["initContainers"][0]["args"]
 
 
-def test_an_upload_that_is_read_back_has_the_time_for_it() -> None:
+def test_deadline_includes_the_time_to_read_uploads_back() -> None:
     times = [
         workload(directions=BOTH, verifyDigest=verify, timeouts={"trialSeconds": 100}).deadline_seconds(2)
         for verify in (False, True)
@@ -109,16 +109,16 @@ def test_results_without_a_direction_are_downloads() -> None:
 
 
 def published(down: list[TrialLine], up: list[TrialLine]) -> Any:
-    """Returns a download as an older version has left it, and an upload."""
+    """Returns a download in the form of an older version, and an upload."""
     return recorded(down), recorded(up, direction="Upload")
 
 
-def test_the_case_of_an_upload_names_it() -> None:
+def test_case_of_an_upload_names_its_direction() -> None:
     status = measured([upload(1)], direction="Upload")
     assert status.display.case == "1Gi Upload"
 
 
-def test_what_only_a_download_can_tell_is_absent_for_uploads() -> None:
+def test_uploads_lack_quantities_that_only_downloads_have() -> None:
     """The server reads no file, and sends only acknowledgements."""
     server = sample(tcpRetransmits=3, roundTripNanoseconds=5, deviceReadBytes=2**30, ioPressurePartsPerMillion=900_000)
     lines = [upload(number, server=server) for number in (1, 2)]
@@ -136,7 +136,7 @@ def test_a_file_goes_in_one_direction() -> None:
     assert ways == [[8 * 2**20, None], [None, 8 * 2**20]]
 
 
-def test_a_report_shows_uploads_in_rows_of_their_own() -> None:
+def test_report_shows_uploads_in_separate_rows() -> None:
     (run,) = runs(list(published([line(1)], [upload(1)])))
     assert "First byte" in trial_headings(run)
     assert len(trial_rows(run)) == 2

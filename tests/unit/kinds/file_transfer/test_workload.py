@@ -1,4 +1,4 @@
-"""What is deployed for a file transfer: least rights, one node, and the command line that the client understands."""
+"""Deployment of a file transfer: least rights, one node, and the plan of the client."""
 
 import re
 from dataclasses import replace
@@ -55,7 +55,7 @@ def pod_specs(given: FileTransfer) -> list[dict[str, Any]]:
     return [server["spec"], job(given)["spec"]["template"]["spec"]]
 
 
-def test_the_image_that_is_asked_for_is_run() -> None:
+def test_server_runs_the_requested_image() -> None:
     given = workload(servers={"nodeClassNames": ["jetson"], "images": ["default", "1.19.6", "1.18.0"]})
     ran = []
     for placement in given.server_placements()[::2]:
@@ -113,7 +113,7 @@ def test_files_on_the_nodes_disk_have_bounds(storage: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("keep", [False, True])
 @pytest.mark.parametrize("storage", STORAGES, ids=lambda storage: next(iter(storage)))
-def test_files_of_a_host_path_go_with_their_server_unless_the_policy_keeps_them(
+def test_host_path_files_are_removed_with_their_server_unless_the_policy_keeps_them(
     storage: dict[str, Any], keep: bool
 ) -> None:
     container = preparation(storage, keep=keep)
@@ -131,7 +131,7 @@ def test_a_server_has_time_to_remove_its_files() -> None:
     assert grace == [30 if "hostPath" in storage else 2 for storage in STORAGES]
 
 
-def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
+def test_pods_are_pinned_to_one_node_of_their_class() -> None:
     for spec, node in zip(pod_specs(workload()), ("j1", "u1"), strict=True):
         required = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
         (term,) = required["nodeSelectorTerms"]
@@ -156,7 +156,7 @@ def test_pods_are_pinned_to_one_node_that_is_still_of_the_class() -> None:
         ("HostNetwork", "TLSv1.2", "https://192.0.2.7:8443"),
     ],
 )
-def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) -> None:
+def test_client_uses_the_url_of_the_access(access: str, tls: str, url: str) -> None:
     plan = plan_of(job(workload(access=access, tls=[tls])))
     assert plan["targets"][0].items() >= {"url": f"{url}/1048576.bin", "case": 1, "deadlineSeconds": 60}.items()
     assert plan["schedule"] == [{"case": 1, "trial": 2}, {"case": 1, "trial": 3}]
@@ -167,23 +167,23 @@ def test_the_client_goes_where_the_access_says(access: str, tls: str, url: str) 
     ("tls", "copies"),
     [(["None"], False), (["TLSv1.3"], False), (["None", "TLSv1.3"], True), (["TLSv1.2", "None"], True)],
 )
-def test_where_tls_is_compared_every_level_copies(tls: list[str], copies: bool) -> None:
+def test_client_copies_content_if_plain_and_tls_are_compared(tls: list[str], copies: bool) -> None:
     assert plan_of(job(workload(tls=tls)))["copyContent"] == copies
 
 
 @pytest.mark.parametrize(("retry", "most"), [({}, 0), ({"maxWaitMilliseconds": 10000}, 10000)])
-def test_the_client_gets_the_waits_that_grow(retry: dict[str, int], most: int) -> None:
+def test_client_gets_the_first_and_the_longest_retry_wait(retry: dict[str, int], most: int) -> None:
     plan = plan_of(job(workload(retry=retry)))
     assert (plan["waitMilliseconds"], plan["maxWaitMilliseconds"]) == (1000, most)
 
 
-def test_a_trial_that_never_ends_leaves_time_for_those_that_follow() -> None:
+def test_deadline_leaves_time_after_a_trial_that_never_ends() -> None:
     made = workload(warmupTrials=1, timeouts={"trialSeconds": 70})
     assert plan_of(job(made))["trialSeconds"] == 70
     assert made.deadline_seconds(2) > 3 * 70 + 120
 
 
-def test_a_job_is_tried_once_and_ends() -> None:
+def test_job_never_retries_and_has_a_deadline() -> None:
     spec = job(workload())["spec"]
     assert (spec["backoffLimit"], spec["activeDeadlineSeconds"]) == (0, 600)
     assert spec["template"]["spec"]["restartPolicy"] == "Never"
@@ -196,7 +196,7 @@ def test_the_client_gets_no_private_key() -> None:
     assert [item["key"] for item in volume["items"]] == ["agent-token", "agent-pin", "ca.crt"]
 
 
-def test_server_and_client_are_in_the_network_of_their_nodes_only_by_its_access() -> None:
+def test_pods_use_the_host_network_only_with_access_host_network() -> None:
     """A node without CNI can run no other pod."""
     for access in ("PodIP", "ClusterIP", "NodePort"):
         assert not any("hostNetwork" in spec for spec in pod_specs(workload(access=access)))
@@ -213,7 +213,7 @@ def test_the_claim_holds_all_files() -> None:
 @pytest.mark.parametrize(
     ("user", "owner"), [(10_000, ["--owner", "10000:10000"]), (None, [])], ids=["named", "assigned"]
 )
-def test_files_of_the_node_are_given_to_the_user_that_serves_them(user: int | None, owner: list[str]) -> None:
+def test_host_path_files_belong_to_the_user_that_serves_them(user: int | None, owner: list[str]) -> None:
     for storage in STORAGES:
         given = FileTransfer(OWNER, benchmark(storage=storage).spec, replace(IMAGES, user=user))
         arguments = pod_specs(given)[0]["initContainers"][0]["args"]
@@ -236,9 +236,7 @@ def data_mounts(storage: dict[str, Any]) -> dict[str, dict[str, Any]]:
         ({"hostPath": {"path": "/var/lib/tierbench/ssd/1"}}, "ssd/1", "ssd/1/_tierbench"),
     ],
 )
-def test_server_and_agent_see_nothing_but_the_folder_of_the_files(
-    storage: dict[str, Any], whole: str, folder: str
-) -> None:
+def test_server_and_agent_mount_only_the_folder_of_the_files(storage: dict[str, Any], whole: str, folder: str) -> None:
     mounts = data_mounts(storage)
     assert mounts["prepare"] == {"name": "data", "mountPath": "/data", "subPath": whole}
     for name in ("nginx", "agent"):
@@ -255,7 +253,7 @@ def test_server_and_agent_see_nothing_but_the_folder_of_the_files(
         ("/srv/ssd-2", "/srv", "ssd-2"),
     ],
 )
-def test_the_volume_is_the_folder_that_the_administrator_has_named(path: str, prefix: str, folder: str) -> None:
+def test_volume_is_the_folder_that_the_policy_allows(path: str, prefix: str, folder: str) -> None:
     asked = benchmark(storage={"hostPath": {"path": path}})
     given = FileTransfer(OWNER, asked.spec, IMAGES, Policy(host_paths=("/srv", "/srv/ssd")))
     (pod,) = pod_specs(given)[:1]
@@ -269,7 +267,7 @@ def test_the_volume_is_the_folder_that_the_administrator_has_named(path: str, pr
     "path",
     ["/.", "/", "/etc", "/var/lib/tierbench-cluster", "/var/lib/tierbench/../kubelet", "/var/lib/tierbench/.", "//etc"],
 )
-def test_of_a_path_elsewhere_that_an_older_version_took_nothing_is_made(path: str) -> None:
+def test_host_path_that_is_not_allowed_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match="is not allowed"):
         workload(storage={"hostPath": {"path": path}}).server(INSTANCE)
 
@@ -289,7 +287,7 @@ def test_nginx_serves_the_files_of_the_spec_by_their_names() -> None:
         assert "location / { return 404; }" in server
 
 
-def test_in_a_round_of_refinement_a_server_has_the_files_of_that_round() -> None:
+def test_refinement_server_has_only_the_files_of_its_levels() -> None:
     config, *_, pod = workload(fileSizes=["1Gi", "2Gi"]).server(replace(INSTANCE, refined_levels=("1450Mi",)))
     for text in config["data"].values():
         assert set(re.findall(r"location = /(\w+)\.bin ", text)) == {str(1450 * 2**20)}
@@ -300,7 +298,7 @@ def test_in_a_round_of_refinement_a_server_has_the_files_of_that_round() -> None
     assert 2 * 2**30 < int(claim["spec"]["resources"]["requests"]["storage"]) < 4 * 2**30
 
 
-def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
+def test_nginx_listens_for_measured_tls_levels_and_readiness() -> None:
     text = configuration([Tls.TLS13], Files((1024,)))
     assert "listen 8080;" in text
     assert "listen 8444 ssl;" in text
@@ -308,7 +306,7 @@ def test_nginx_listens_for_what_is_measured_and_for_readiness() -> None:
     assert "8443" not in text
 
 
-def test_nginx_listens_by_ipv6_where_the_kernel_has_it() -> None:
+def test_nginx_listens_on_ipv6_if_the_kernel_supports_it() -> None:
     assert "listen [::]:8444 ssl;" in configuration([Tls.TLS13], Files((1024,)))
     assert "[::]" not in configuration([Tls.TLS13], Files((1024,)), ipv6=False)
     manifests = workload().server(INSTANCE)

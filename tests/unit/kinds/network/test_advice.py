@@ -1,4 +1,4 @@
-"""A network is ranked by what its throughput says, or where time matters by its echo requests."""
+"""Advice ranks networks by throughput, or by echo requests if time is the objective."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,12 +16,12 @@ from tierbench.results.aggregate import add_trials, conclude
 
 NOW = datetime(2026, 11, 21, 4, 0, tzinfo=UTC)
 MILLISECOND = 10**6
-# Nine echoes of ten are near or far; the last of ten is late at the near one.
+# Of ten echoes at the near server, eight take 2 ms and two take 30 ms; at the far one all take 10 ms.
 NEAR, FAR = [2] * 8 + [30, 30], [10] * 10
 
 
 def echoed(number: int, megabits: float, milliseconds: list[int]) -> TrialLine:
-    """A trial whose echo requests took so long."""
+    """A trial with echo requests of these times."""
     times = [one * MILLISECOND + number * 1000 for one in milliseconds]
     body = line(number, upload=flow(megabits + number / 100)).to_json()
     body["network"]["ping"] |= {"sent": 10, "received": 10, "meanNanoseconds": sum(times) // 10}
@@ -56,7 +56,7 @@ RESULTS = [
         ({"type": "Percentile", "percentile": "P99"}, "far", "pingP99Nanoseconds"),
     ],
 )
-def test_the_objective_says_whether_rate_or_echoes_decide(
+def test_objective_selects_throughput_or_echo_requests(
     objective: dict[str, Any] | None, best: str, quantity: str
 ) -> None:
     asked = {"clientClassName": "raspberry-pi-4", "objective": objective}

@@ -1,4 +1,4 @@
-"""Clients that measured at once: their sum, how even it was, and what is kept when one of them is lost."""
+"""Simultaneous clients: their total, their fairness, and what remains if one of them is lost."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ NODES = tuple(NodeFacts(node_class=name, node=f"{name}-1") for name in ("pi", "j
 
 
 def shared(number: int, megabits: float, start: int = 0, **flows: Any) -> TrialLine:
-    """One client's ten seconds, begun so many milliseconds after the common start."""
+    """One client's ten seconds, begun `start` milliseconds after the common start."""
     one = line(number, **(flows or {"upload": flow(megabits, retransmits=1)}))
     assert one.network is not None
     network = one.network.model_copy(update={"start_nanoseconds": start * 10**6})
@@ -39,7 +39,7 @@ def measured(*clients: list[TrialLine], lost: int | None = None) -> ResultStatus
     return conclude(wanted, add_trials(wanted, RecordStatus(), together(*clients, lost=lost), 1), NOW, None)
 
 
-def test_what_each_got_adds_up() -> None:
+def test_shares_of_clients_add_up() -> None:
     (merged,) = together([shared(1, 60)], [shared(1, 30)], [shared(1, 10)])
     found = network(merged)
     assert found.upload is not None
@@ -51,8 +51,8 @@ def test_what_each_got_adds_up() -> None:
     assert merged.distributions.ping.count == 9
 
 
-def test_one_link_never_gave_more_than_it_has() -> None:
-    """Ten seconds of 50 Mbit/s each, but the second then has the link of 100 Mbit/s for itself for 100 ms more."""
+def test_total_never_exceeds_the_rate_of_the_link() -> None:
+    """Each has 50 Mbit/s for 10 s; the second then has the link of 100 Mbit/s to itself for 100 ms more."""
     late = {"bitsPerSecond": 50_495_050, "receivedBytes": 63_750_000, "sentBytes": 63_750_000}
     (merged,) = together([shared(1, 50)], [shared(1, 0, upload=late)])
     upload = network(merged).upload
@@ -65,8 +65,8 @@ def test_one_link_never_gave_more_than_it_has() -> None:
     assert upload.bits_per_second == pytest.approx(1e9 / 10.2)
 
 
-def test_all_echo_requests_are_as_if_one_ping_had_sent_them() -> None:
-    """Means 1 and 3 with standard deviation 1 each, as many of both: mean 2, variance 1 + 1."""
+def test_echo_requests_of_all_clients_are_pooled() -> None:
+    """Equal numbers with means 1 and 3 and standard deviation 1 have mean 2 and variance 1 + 1."""
     ping = {"sent": 3, "received": 3, "minNanoseconds": 1, "maxNanoseconds": 9}
     parts = []
     for mean in (1000, 3000):
@@ -96,7 +96,7 @@ def test_jains_index(rates: tuple[float, ...], index: float) -> None:
     assert jain_index(rates) == pytest.approx(index)
 
 
-def test_who_took_the_bandwidth_is_reported() -> None:
+def test_uneven_shares_are_reported() -> None:
     status = measured([shared(1, 60)], [shared(1, 30)], [shared(1, 10)])
     assert status.statistics["fairnessPartsPerMillion"].mean == pytest.approx(724_638)
     assert [status.statistics[f"client{number}BitsPerSecond"].mean for number in (1, 2, 3)] == [60e6, 30e6, 10e6]
@@ -109,7 +109,7 @@ def test_who_took_the_bandwidth_is_reported() -> None:
 @pytest.mark.parametrize(
     ("start", "overlap", "valid"), [(0, 1_000_000, True), (500, 950_000, True), (600, 940_000, False)]
 )
-def test_clients_that_were_not_at_once_are_not_valid(start: int, overlap: int, valid: bool) -> None:
+def test_clients_that_were_not_simultaneous_make_a_result_invalid(start: int, overlap: int, valid: bool) -> None:
     clients = [shared(1, 50)], [shared(1, 50, start)], [shared(1, 50)]
     status = measured(*clients)
     assert network(together(*clients)[0]).overlap_parts_per_million == overlap
@@ -117,7 +117,7 @@ def test_clients_that_were_not_at_once_are_not_valid(start: int, overlap: int, v
     assert [note.reason for note in status.invalid] == ([] if valid else ["NotSimultaneous"])
 
 
-def test_what_was_measured_next_to_a_lost_client_is_kept_and_marked() -> None:
+def test_trial_that_lost_a_client_is_kept_as_failed() -> None:
     clients = [shared(1, 60), shared(2, 70)], [shared(1, 30)], [shared(1, 10), shared(2, 20)]
     assert len(together(*clients)) == 1
     first, second = together(*clients, lost=1)
@@ -131,11 +131,11 @@ def test_what_was_measured_next_to_a_lost_client_is_kept_and_marked() -> None:
     assert [note.reason for note in status.invalid] == ["TrialsFailed"]
 
 
-def test_nothing_is_made_of_clients_that_are_all_lost() -> None:
+def test_no_trial_remains_if_all_clients_are_lost() -> None:
     assert merge_parts([PartOutput([shared(1, 1)], lost=True), PartOutput([], lost=True)]) == ()
 
 
-def test_the_client_that_was_throttled_is_kept_before_the_one_with_most_load() -> None:
+def test_merged_trial_records_a_throttled_client_before_the_busiest_one() -> None:
     slowed = {"computer": {"thermalThrottles": 1}}
     hot = TrialLine.model_validate(line(1, cpu=10**8).to_json() | {"client": {"cpuNanoseconds": 1, **slowed}})
     (merged,) = merge_parts([PartOutput((line(1, cpu=9 * 10**8),)), PartOutput((hot,))])

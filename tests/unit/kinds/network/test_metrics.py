@@ -1,4 +1,4 @@
-"""What /metrics says of networks."""
+"""Metrics of networks."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ TRIM = {"lowest": 1, "highest": 0}
 
 
 def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
-    """A result of these trials, each of a line a client, as the API server gives it."""
+    """Returns a result of these trials, each with one line per client, as the API server returns it."""
     parts = [PartOutput(lines) for lines in zip(*trials, strict=True)]
     nodes = NODES if len(parts) > 1 else ()
     wanted = spec(len(trials), TRIM, **levels).model_copy(update={"clients": nodes})
@@ -27,7 +27,7 @@ def raw_result(*trials: tuple[TrialLine, ...], **levels: str) -> dict[str, Any]:
 
 
 def raw_results() -> list[dict[str, Any]]:
-    """TCP both ways, UDP, congestion control that was asked for, and clients at once."""
+    """Returns TCP both ways, UDP, requested congestion control, ping under load, and simultaneous clients."""
     ways: dict[str, Any] = {"upload": flow(40, retransmits=2, tcp=TCP), "download": flow(50, retransmits=3)}
     udp: dict[str, Any] = flow(9, packets=1000, lostPackets=100, outOfOrderPackets=3, jitterNanoseconds=250_000)
     return [
@@ -40,7 +40,7 @@ def raw_results() -> list[dict[str, Any]]:
 
 
 def filled() -> ResultStore:
-    """A store that has seen them, and their benchmark."""
+    """A store with these results and their benchmark."""
     run = {"number": 1, "startTime": "2026-01-01T00:00:00Z", "completionTime": "2026-01-01T01:00:00Z"}
     status = {"observedGeneration": 1, "phase": "Complete", "run": run}
     store = ResultStore()
@@ -51,7 +51,7 @@ def filled() -> ResultStore:
     return store
 
 
-async def test_a_network_as_prometheus_reads_it() -> None:
+async def test_prometheus_reads_metrics_of_a_network() -> None:
     found = await samples(filled())
     tcp = {"protocol": "TCP", "direction": "Bidirectional", "streams": "1", "client_class": "raspberry-pi-4"}
     assert one(found, "tierbench_network_throughput_bits_per_second", **tcp) == 90e6

@@ -1,4 +1,4 @@
-"""The preflight is NetworkBenchmark's own workload: what differs from a case of one."""
+"""The preflight is the workload of a NetworkBenchmark, with a few differences."""
 
 from dataclasses import replace
 from typing import Any
@@ -24,7 +24,7 @@ def preflight(asked: Benchmark) -> tuple[Workload, ...]:
 
 
 def job(workload: Workload) -> dict[str, Any]:
-    """The pod template of its client's Job."""
+    """Returns the pod's spec of the client's Job."""
     levels = {factor.name: factor.levels[0] for factor in workload.factors(SLOT)}
     instance = ClientInstance("job", 1, 9, 1, ClientPart(0, "user"), "u1", CLASS, (ScheduledTrial(9, 1),), 60)
     service = {"metadata": {"name": "server", "namespace": "default"}, "spec": {"clusterIP": "10.0.0.1"}}
@@ -46,12 +46,12 @@ def plan(workload: Workload) -> Plan:
 
 
 @pytest.mark.parametrize("asked", [benchmark(), broker_benchmark(), network_benchmark()], ids=lambda one: one.KIND.kind)
-def test_nothing_unless_asked_for(asked: Benchmark) -> None:
+def test_benchmark_has_no_preflight_by_default(asked: Benchmark) -> None:
     assert preflight(asked) == ()
 
 
 @pytest.mark.parametrize("make", [benchmark, broker_benchmark])
-def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
+def test_preflight_uploads_with_echo_requests_then_downloads_without(make: Any) -> None:
     up, down = preflight(make(preflight={"durationSeconds": 2, "ping": {"count": 7, "intervalMilliseconds": 20}}))
     assert isinstance(up, NetworkWorkload)
     same = {"kind": "Network", "warmupTrials": 0, "durationSeconds": 2, "traceIntervalMilliseconds": 0, "parts": 1}
@@ -64,19 +64,19 @@ def test_upload_with_echo_requests_then_download_alone(make: Any) -> None:
         (ServerPlacement("cloud", 0), ServerPlacement("jetson", 0))
     ] * 2
     assert "sysctls" in job(up)["securityContext"]
-    assert "sysctls" not in job(down)["securityContext"], "nothing is asked of the node that is not needed"
+    assert "sysctls" not in job(down)["securityContext"], "a download without ping needs no sysctl"
 
 
 @pytest.mark.parametrize(
     ("access", "address"),
     [("PodIP", "10.1.0.1:5201"), ("NodePort", "192.0.2.1:30001"), ("HostNetwork", "192.0.2.1:5201")],
 )
-def test_it_takes_the_way_of_the_service(access: str, address: str) -> None:
+def test_preflight_uses_the_access_of_the_service(access: str, address: str) -> None:
     for workload in preflight(benchmark(preflight={}, access=access)):
         assert plan(workload)["targets"][0]["server"] == address
 
 
-def test_it_is_given_time_for_load_ping_and_a_busy_server() -> None:
+def test_preflight_has_time_for_load_ping_and_a_busy_server() -> None:
     up, down = preflight(
         benchmark(preflight={"durationSeconds": 60, "ping": {"count": 100, "intervalMilliseconds": 1000}})
     )

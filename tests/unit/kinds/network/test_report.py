@@ -1,4 +1,4 @@
-"""What clients have at once, of what each has alone."""
+"""Rates of simultaneous clients compared with each client alone, and echo requests under load."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ CLIENTS = (PHONE, FIRST, SECOND)
 
 
 def result(case: int, clients: tuple[dict[str, str], ...], *rates: float, **levels: str) -> BenchmarkResult:
-    """A case of clients of these rates in Mbit/s, in three trials that differ by 1%."""
+    """A case of clients with these rates in Mbit/s, in three trials that differ by 1%."""
     together = "Simultaneous" if len(clients) > 1 else "Alone"
     body: dict[str, Any] = spec(3, None, clientMode=together, **levels).to_json()
     body |= {"case": case, "client": clients[0], "clients": list(clients) if len(clients) > 1 else []}
@@ -59,7 +59,7 @@ def run(*results: BenchmarkResult) -> RunResults:
 ALONE = tuple(result(case, (client,), 100) for case, client in enumerate(CLIENTS, 1))
 
 
-def test_each_is_held_against_itself_alone() -> None:
+def test_each_client_is_compared_with_itself_alone() -> None:
     measured = run(*ALONE, result(4, CLIENTS, 60, 30, 10))
     (found,) = at_once(measured)
     assert [client.name for client in found.clients] == ["phone", "t1", "t2"]
@@ -81,12 +81,12 @@ def test_levels_that_vary_are_reported_and_never_mixed() -> None:
     )
 
 
-def test_no_one_is_named_where_most_of_the_band_needs_half_of_all() -> None:
+def test_no_client_is_named_if_shares_are_even() -> None:
     (answer,) = client_answers(run(*ALONE, result(4, CLIENTS, 34, 33, 33)))
     assert answer.startswith("All at once, compared with alone: ")
 
 
-def test_who_was_not_measured_alone_is_left_out() -> None:
+def test_clients_that_were_not_measured_alone_are_left_out() -> None:
     assert client_answers(run(ALONE[0], result(4, CLIENTS, 60, 30, 10)))[0].endswith("alone: phone 60% (59–61%).")
     assert client_answers(run(result(4, CLIENTS, 60, 30, 10))) == ()
     assert client_answers(run(*ALONE)) == ()
@@ -105,7 +105,7 @@ def test_idle_and_loaded_round_trips_are_next_to_each_other() -> None:
     assert shown["Lost under load"] == "66.67%"
 
 
-def test_a_load_may_wake_a_link_that_sleeps() -> None:
+def test_round_trips_under_load_may_be_shorter() -> None:
     (answer,) = answers(run(pinged(1, (1,), (1,), (1,))))
     assert answer.endswith("1.97 ms idle, 1.00 ms under load, difference -967.0 µs (-967.0–-967.0).")
 

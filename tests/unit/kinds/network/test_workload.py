@@ -1,4 +1,4 @@
-"""What a NetworkBenchmark deploys: least rights, the same port for TCP and UDP, and ping where something answers."""
+"""Deployment of a NetworkBenchmark: least rights, one port for TCP and UDP, and a ping target that answers."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def pods(**spec: Any) -> list[Manifest]:
     return [server(**spec)["Pod"][0]["spec"], job(**spec)["spec"]["template"]["spec"]]
 
 
-def test_every_container_has_the_least_rights_and_writes_to_memory_alone() -> None:
+def test_every_container_has_the_least_rights_and_writes_only_to_memory() -> None:
     for pod in pods():
         assert pod["automountServiceAccountToken"] is False
         assert pod["securityContext"]["runAsNonRoot"] is True
@@ -70,7 +70,7 @@ def test_every_container_has_the_least_rights_and_writes_to_memory_alone() -> No
             }
 
 
-def test_ping_is_allowed_whatever_the_pods_group_and_only_where_it_runs() -> None:
+def test_sysctl_for_ping_is_set_only_if_needed_and_allowed() -> None:
     allowed = [{"name": "net.ipv4.ping_group_range", "value": "0 2147483647"}]
     assert job()["spec"]["template"]["spec"]["securityContext"]["sysctls"] == allowed
     for without in (job(ping={"count": 0}), job(access="HostNetwork")):  # the API server refuses sysctls of a node
@@ -86,7 +86,7 @@ def test_ping_is_allowed_whatever_the_pods_group_and_only_where_it_runs() -> Non
         ("HostNetwork", "192.0.2.7:5201", "192.0.2.7"),
     ],
 )
-def test_load_and_ping_go_where_someone_answers(access: str, address: str, ping: str) -> None:
+def test_load_and_ping_use_addresses_that_answer(access: str, address: str, ping: str) -> None:
     (target,) = plan_of(job(access=access))["targets"]
     assert (target["server"], target["pingHost"]) == (address, ping)
 
@@ -119,7 +119,7 @@ def test_ping_under_load_reaches_the_engine() -> None:
     assert "pingUnderLoad" not in workload().spec.parameters
 
 
-def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
+def test_simultaneous_clients_have_a_port_each_and_one_barrier() -> None:
     clients = {"nodeClassNames": ["user", "jetson"], "modes": ["Simultaneous"], "nodesPerClass": 2}
     given = workload(clients=clients)
     (case, *_) = plan(given.spec, given.server_placements(), given.factors)
@@ -138,7 +138,7 @@ def test_clients_at_once_have_a_server_and_a_port_each_and_meet() -> None:
 
 
 @pytest.mark.parametrize("access", ["PodIP", "NodePort"])
-def test_an_external_server_is_met_where_it_is_and_no_agent_is_asked(access: str) -> None:
+def test_client_of_an_external_server_gets_its_address_and_no_agent(access: str) -> None:
     given = workload(servers=EXTERNAL)
     external = plan_of(job(servers=EXTERNAL, access=access))
     assert external["targets"] == [{"case": 1, "deadlineSeconds": 60, "server": "iperf.example.com:5201"}]
@@ -161,7 +161,7 @@ def test_an_external_server_is_measured_next_to_those_of_the_cluster() -> None:
     assert plan_of(job(servers={"nodeClassNames": ["cloud"], **EXTERNAL}))["targets"][0]["server"] == "10.0.0.5:5201"
 
 
-def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
+def test_congestion_control_is_a_factor_only_if_requested() -> None:
     asked: dict[str, Any] = {"tcp": {"congestionControl": ["cubic", "bbr"]}, "directions": ["Upload"]}
     given = workload(**asked)
     cases = plan(given.spec, given.server_placements(), given.factors)
@@ -173,7 +173,7 @@ def test_congestion_control_is_a_factor_where_it_is_asked_for() -> None:
     )
 
 
-def test_clients_alone_are_cases_of_their_own_next_to_that_of_all_at_once() -> None:
+def test_clients_alone_and_all_at_once_are_separate_cases() -> None:
     clients = {"nodeClassNames": ["user", "jetson"], "nodesPerClass": 2, "modes": ["Alone", "Simultaneous"]}
     given = workload(clients=clients, servers={"nodeClassNames": ["cloud"]}, directions=["Upload"])
     cases = plan(given.spec, given.server_placements(), given.factors)
@@ -183,7 +183,7 @@ def test_clients_alone_are_cases_of_their_own_next_to_that_of_all_at_once() -> N
     assert len(server(clients=clients)["Pod"][0]["spec"]["containers"]) == 5
 
 
-def test_clients_are_alone_unless_the_spec_asks_otherwise() -> None:
+def test_clients_measure_alone_by_default() -> None:
     given = workload(clients={"nodeClassNames": ["user", "jetson"]})
     cases = plan(given.spec, given.server_placements(), given.factors)
     assert [case.client_class for case in cases[:4]] == ["jetson", "jetson", "user", "user"]

@@ -1,4 +1,4 @@
-"""Results of networks, as their clients' lines make them."""
+"""Results of networks, made from the lines of their clients."""
 
 import gzip
 import json
@@ -38,7 +38,7 @@ def spec(trials: int = 3, trim: Mapping[str, int | str] | None = None, **levels:
 
 
 def flow(megabits: float = 90, **fields: Any) -> dict[str, Any]:
-    """What went one way in ten seconds."""
+    """Traffic in one direction in ten seconds."""
     sent = round(megabits * 1.25e6)
     rate = round(megabits * 1e6)
     return {
