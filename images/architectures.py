@@ -1,4 +1,4 @@
-"""The processor architectures that images are built for, as each program involved calls them."""
+"""The processor architectures that images are built for, by the names that each program uses."""
 
 import os
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from images.shell import BuildError
 
 @dataclass(frozen=True)
 class Architecture:
-    """One of them: by its name here, as an OCI platform, and as Debian, QEMU and uname say it."""
+    """An architecture: its name here, its OCI platform, and its names in Debian, QEMU and uname."""
 
     name: str
     platform: str
@@ -28,7 +28,7 @@ KNOWN = {
 
 
 def host() -> Architecture:
-    """This machine's own. Raises BuildError when it is none of the known."""
+    """Returns the architecture of this machine. Raises BuildError if it is unknown."""
     machine = os.uname().machine
     for one in KNOWN.values():
         if one.machine == machine:

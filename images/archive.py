@@ -1,7 +1,7 @@
-"""Writes the chart's images into one file an architecture, which clusters import: make images-archive.
+"""Writes the chart's images into one file per architecture, which clusters import: make images-archive.
 
-The file is what `docker save` writes. Of the formats that hold several images it is the one that every tool takes: ctr,
-K3s, kind, minikube, docker and podman.
+The file is what `docker save` writes. It is the only format for several images that every tool reads: ctr, K3s, kind,
+minikube, docker and podman.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from images.shell import BuildError
 
 
 def main() -> int:
-    """Write the archives that the command line asks for; print each."""
+    """Writes the archives that the command line asks for, and prints each path."""
     parser = argparse.ArgumentParser(prog="python3 -m images.archive", description="Write images for import.")
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all that the chart names)")
     parser.add_argument("--platforms", default="", metavar="linux/amd64,…", help="what to run on (this machine's)")
@@ -38,7 +38,7 @@ def main() -> int:
 
 
 def write(images: Iterable[str], architecture: Architecture) -> Path:
-    """Write the images of the architecture, which are built if they are missing. Raises BuildError."""
+    """Writes the images of the architecture, which are built if they are missing. Raises BuildError."""
     path = ROOT / "build" / f"tierbench-{version()}-{architecture.name}.tar"
     archives = {reference(image): release.archive(image, architecture) for image in images}
     partial = path.with_suffix(".partial")
@@ -50,7 +50,7 @@ def write(images: Iterable[str], architecture: Architecture) -> Path:
 
 
 def _copy(archive: Path, name: str, target: tarfile.TarFile) -> dict[str, Any]:
-    """Copy the one image of an OCI archive, without blobs that are there; returns its entry of manifest.json."""
+    """Copies the only image of an OCI archive, except for blobs that exist; returns its entry of manifest.json."""
     with tarfile.open(archive) as source:
         (image,) = json.load(_member(source, "index.json"))["manifests"]
         manifest = json.load(_member(source, _path(image)))

@@ -1,8 +1,8 @@
 """Builds the image folders next to this file into OCI archives: python3 -m images.build --help.
 
-A folder has a Dockerfile, and optionally a program `context`. It fills a given folder with the files that the
-Dockerfile copies for the architecture, such as compiled programs. Without one, the image's folder is the context. The
-same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
+A folder has a Dockerfile, and optionally a program `context`. The program fills a folder with the files that the
+Dockerfile copies for the architecture, such as compiled programs. Without the program, the image's folder is the
+context. The same Dockerfile builds with docker or podman: `docker build build/images/NAME`.
 """
 
 import argparse
@@ -23,13 +23,13 @@ from images.shell import BuildError, run
 
 ROOT = Path(__file__).parents[1]
 BUILT = ROOT / "build" / "images"
-# All checkouts share the archives, by the hash of what they are built from.
+# All checkouts share the archives, by the hash of their sources.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "images"
-# One build at a time on this machine: all share buildah's storage, and the names in it.
+# One build at a time on this machine: builds share buildah's storage, and the names in it.
 LOCK = CACHE.with_suffix(".lock")
 
 SANDBOX = {"pause": "registry.k8s.io/pause:3.10"}  # containerd asks for it by this name
-# What an image is made from besides its own folder; it is built again when any of it has changed.
+# The sources of an image besides its own folder. It is rebuilt when any of them has changed.
 _COMPILED = ("images/compile", "tools/go", "images/architectures.py")
 _BASE = ("images/base.py", "images/packages.py", "images/architectures.py")
 _CLIENT = ("images/client", "operator/pyproject.toml", *_COMPILED)
@@ -53,7 +53,7 @@ _ONLY = {"armv7": ("client", "mosquitto", "network", "nginx", "pause", "transfer
 
 
 def main() -> int:
-    """Build what the command line asks for; print each archive."""
+    """Builds what the command line asks for, and prints each archive."""
     parser = argparse.ArgumentParser(prog="python3 -m images.build", description="Build images into OCI archives.")
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all for the architecture)")
     parser.add_argument("--arch", choices=KNOWN, help="what the images run on (this machine's architecture)")
@@ -69,7 +69,7 @@ def main() -> int:
 
 
 def build_each(images: Iterable[str], architecture: Architecture) -> Iterator[Path]:
-    """The OCI archives of these images, one by one."""
+    """Yields the OCI archive of each image."""
     BUILT.mkdir(parents=True, exist_ok=True)
     CACHE.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
@@ -79,7 +79,7 @@ def build_each(images: Iterable[str], architecture: Architecture) -> Iterator[Pa
 
 
 def build(image: str, architecture: Architecture) -> Path:
-    """The OCI archive of images/IMAGE in this checkout. It is built unless the cache has one of the same sources."""
+    """Returns the OCI archive of images/IMAGE. It is built unless the cache has one of the same sources."""
     dockerfile = ROOT / "images" / image / "Dockerfile"
     if not dockerfile.exists():
         raise BuildError(f"no {dockerfile.relative_to(ROOT)}")
@@ -104,14 +104,14 @@ def build(image: str, architecture: Architecture) -> Path:
 
 
 def _prune(pattern: str) -> None:
-    """Remove all but the archives that were used last."""
+    """Removes all archives except those that were used last."""
     by_use = sorted(CACHE.glob(pattern), key=lambda path: path.stat().st_mtime, reverse=True)
     for path in by_use[_KEPT:]:
         path.unlink()
 
 
 def _link(cached: Path, archive: Path) -> None:
-    """The same file under both names, or a copy where they are on different file systems."""
+    """Gives the file both names, or copies it if they are on different file systems."""
     archive.unlink(missing_ok=True)
     try:
         archive.hardlink_to(cached)
@@ -120,12 +120,12 @@ def _link(cached: Path, archive: Path) -> None:
 
 
 def archives(architecture: Architecture) -> Path:
-    """The folder of the archives for the architecture."""
+    """Returns the folder of the archives for the architecture."""
     return BUILT if architecture == host() else BUILT / architecture.name
 
 
 def known(architecture: Architecture) -> list[str]:
-    """All images that are built for the architecture."""
+    """Returns all images that are built for the architecture."""
     every = sorted(path.parent.name for path in ROOT.glob("images/*/Dockerfile"))
     return [image for image in every if image in _ONLY.get(architecture.name, every)]
 
@@ -180,7 +180,7 @@ def _buildah(context: Path, name: str, platform: str, origin: str, archive: Path
 
 
 def _persist(*command: str) -> None:
-    """Run buildah again when it could not seal its own program: the kernel refuses that while it moves pages."""
+    """Runs buildah again if it could not seal its own program: the kernel refuses that while it moves pages."""
     for attempt in range(_ATTEMPTS):
         try:
             run(*command)

@@ -1,4 +1,4 @@
-"""Programs of another processor on this machine: QEMU's user emulation behind the kernel's binfmt_misc."""
+"""Runs programs of another processor on this machine: by QEMU's user emulation and the kernel's binfmt_misc."""
 
 from pathlib import Path
 
@@ -7,11 +7,11 @@ from images.shell import BuildError, run
 
 _KERNEL = Path("/proc/sys/fs/binfmt_misc")
 _RULES = Path("/usr/lib/binfmt.d")  # where Debian's qemu-user-static has a registration for each processor
-_FIXED = "F"  # the kernel keeps the emulator open: a container need not have it
+_FIXED = "F"  # the kernel keeps the emulator open, so a container does not need it
 
 
 def ensure(architecture: Architecture) -> None:
-    """Have the kernel run the architecture's programs, in containers too. Raises BuildError that says what to do."""
+    """Lets the kernel run the architecture's programs, also in containers. Raises BuildError that says what to do."""
     if architecture == host():
         return
     entry = _KERNEL / f"qemu-{architecture.qemu}"

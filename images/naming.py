@@ -1,4 +1,4 @@
-"""The names of the images, as the chart of this checkout has them."""
+"""The names of the images in the chart of this checkout."""
 
 import re
 from pathlib import Path
@@ -9,11 +9,11 @@ REGISTRY: Final = "ghcr.io"
 
 
 def version() -> str:
-    """The tag of the images: the chart's appVersion."""
+    """Returns the tag of the images: the chart's appVersion."""
     (found,) = re.findall(r"^appVersion: (\S+)$", CHART.read_text(), re.MULTILINE)
     return str(found)
 
 
 def reference(image: str, registry: str = REGISTRY) -> str:
-    """The name of an image in a registry, without which the chart asks for it in its default."""
+    """Returns the name of an image in a registry, which is the chart's default if none is given."""
     return f"{registry}/tierbench/{image}:{version()}"

@@ -16,7 +16,7 @@ _REGISTRY = re.compile(
 
 
 def main() -> int:
-    """Push what the command line asks for; print each reference, and what Helm takes to pull them."""
+    """Pushes what the command line asks for. Prints each reference, and the option of Helm that pulls them."""
     parser = argparse.ArgumentParser(prog="python3 -m images.push", description="Push images to a registry.")
     parser.add_argument("images", nargs="*", metavar="IMAGE", help="folders of images/ (all that the chart names)")
     parser.add_argument(
@@ -43,7 +43,7 @@ def main() -> int:
 
 
 def checked(registry: str) -> str:
-    """The registry, without a slash at its end. Raises BuildError when it is none."""
+    """Returns the registry without a trailing slash. Raises BuildError if it is invalid."""
     if not registry:
         raise BuildError("no registry: write REGISTRY=HOST/PATH, such as registry.example/team or 192.0.2.1:5000")
     if not _REGISTRY.fullmatch(registry.rstrip("/")):
@@ -55,7 +55,7 @@ def checked(registry: str) -> str:
 
 
 def push(image: str, registry: str, architectures: list[Architecture], *, insecure: bool) -> None:
-    """Build the image for each architecture, and push one index of them. Raises BuildError."""
+    """Builds the image for each architecture, and pushes one index of them. Raises BuildError."""
     if not architectures:
         raise BuildError(f"no image {image} for these platforms")
     index = f"localhost/tierbench-push-{os.getpid()}"

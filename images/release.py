@@ -1,4 +1,4 @@
-"""What goes to clusters of users: the chart's images, for the platforms that are asked for."""
+"""The images that users install: those of the chart, for the requested platforms."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ from images.shell import BuildError, run
 
 
 def architectures(platforms: str) -> list[Architecture]:
-    """Those of "linux/amd64,linux/arm64"; without any, this machine's. Raises BuildError for an unknown platform."""
+    """Parses "linux/amd64,linux/arm64"; the default is this machine's. Raises BuildError for an unknown platform."""
     by_platform = {one.platform: one for one in KNOWN.values()}
     asked = [platform.strip() for platform in platforms.split(",") if platform.strip()] or [host().platform]
     for platform in asked:
@@ -21,17 +21,17 @@ def architectures(platforms: str) -> list[Architecture]:
 
 
 def images(architecture: Architecture) -> list[str]:
-    """The chart's images that are built for the architecture."""
+    """Returns the chart's images that are built for the architecture."""
     return [image for image in build.known(architecture) if image not in build.SANDBOX]
 
 
 def install_tools(asked: Iterable[Architecture]) -> None:
-    """Have what builds images for these architectures on this machine."""
+    """Installs the tools that build images for these architectures on this machine."""
     emulation = ["emulation"] if set(asked) - {host()} else []
     run(str(build.ROOT / "tools" / "setup"), "cluster", "kafka", *emulation)
 
 
 def archive(image: str, architecture: Architecture) -> Path:
-    """The image's OCI archive, built if it is missing."""
+    """Returns the OCI archive of the image, which is built if it is missing."""
     (found,) = build.build_each([image], architecture)
     return found

@@ -1,4 +1,4 @@
-"""Runs programs. A failure is one error with the output of the program."""
+"""Runs programs. A failure is an error with the output of the program."""
 
 import subprocess
 
@@ -6,11 +6,11 @@ _LINES = 20  # of a program's output that an error shows
 
 
 class BuildError(Exception):
-    """An image cannot be built: the message says why."""
+    """An image cannot be built. The message says why."""
 
 
 def output(*command: str) -> str:
-    """What the program writes to standard output. Raises BuildError when it fails."""
+    """Returns what the program writes to standard output. Raises BuildError if it fails."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except FileNotFoundError as error:
@@ -22,5 +22,5 @@ def output(*command: str) -> str:
 
 
 def run(*command: str) -> None:
-    """Run a program to its end. Raises BuildError when it fails."""
+    """Runs a program to its end. Raises BuildError if it fails."""
     output(*command)

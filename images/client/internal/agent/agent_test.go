@@ -28,7 +28,7 @@ const (
 	fileSize = 24 << 20
 )
 
-// onDisk is a directory on a real disk: a tmpfs has no page cache apart from itself.
+// onDisk returns a directory on a real disk, because a tmpfs has no separate page cache.
 func onDisk(t *testing.T) string {
 	t.Helper()
 	directory, err := os.MkdirTemp("/var/tmp", "agent")
@@ -106,7 +106,7 @@ func begin(t *testing.T, url, state string) (residentPartsPerMillion int64) {
 	return begun["residentPartsPerMillion"]
 }
 
-// A kernel may take pages back at any moment, so that one of a few tries must succeed.
+// A kernel may reclaim pages at any moment, so one of a few tries must succeed.
 const tries = 5
 
 func TestCacheStatesAreReached(t *testing.T) {
@@ -135,13 +135,13 @@ func TestFileIsReadAgainWhileCacheGrows(t *testing.T) {
 		resident []int64
 		reads    int
 	}{
-		"warm at once":                  {[]int64{1_000_000}, 1},
-		"warm at last":                  {[]int64{948_242, 995_000}, 2},
-		"more than the memory holds":    {[]int64{700_000, 700_000}, 2},
-		"more and more, but never warm": {[]int64{500_000, 600_000, 700_000, 800_000}, 3},
+		"warm after one read":     {[]int64{1_000_000}, 1},
+		"warm after two reads":    {[]int64{948_242, 995_000}, 2},
+		"larger than memory":      {[]int64{700_000, 700_000}, 2},
+		"growing, but never warm": {[]int64{500_000, 600_000, 700_000, 800_000}, 3},
 	} {
 		reads := 0
-		err := untilItStays(
+		err := readWhileCacheGrows(
 			func() error { reads++; return nil },
 			func() (int64, error) { return one.resident[reads-1], nil },
 		)
@@ -162,7 +162,7 @@ func TestCacheWarmingStopsWithItsClient(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := agent.prepare(ctx, "file.bin", warm); !errors.Is(err, context.Canceled) {
-		t.Errorf("it ended with %v", err)
+		t.Errorf("the preparation ended with %v", err)
 	}
 	if resident := begin(t, start(t, directory), "Unchanged"); resident > coldPerMillion {
 		t.Errorf("%d parts per million were read", resident)
@@ -267,7 +267,7 @@ func TestBeginWithoutEndRestartsSampling(t *testing.T) {
 	}
 }
 
-// samplers counts the goroutines that look at round trips.
+// samplers counts the goroutines that sample round trips.
 func samplers() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "created by tierbench.io/client/internal/agent.sampleRoundTrips")
@@ -305,14 +305,14 @@ func TestSharesCoverTheTimeBetweenSamples(t *testing.T) {
 	}
 	after.cpu = &cpuTicks{total: 1099, idle: 550, ioWait: 110}
 	if sample := between(before, after); sample.CPUPartsPerMillion != nil || sample.IOWaitPartsPerMillion != nil {
-		t.Errorf("shares of less than a second of CPU time: %+v", sample)
+		t.Errorf("less than a second of CPU time has shares: %+v", sample)
 	}
 	if sample := between(moment{}, after); !reflect.DeepEqual(sample, contract.ServerSample{}) {
-		t.Errorf("something out of nothing: %+v", sample)
+		t.Errorf("values without a first sample: %+v", sample)
 	}
 }
 
-func TestParsers(t *testing.T) {
+func TestParsersReadFilesOfProc(t *testing.T) {
 	ticks, err := parseStat("cpu  100 0 50 800 40 0 10 0 7 0\ncpu0 1 2 3\n")
 	if err != nil || ticks != (cpuTicks{total: 1000, idle: 800, ioWait: 40}) {
 		t.Errorf("%+v %v", ticks, err)
@@ -331,7 +331,7 @@ func TestParsers(t *testing.T) {
 		t.Errorf("%d %v", waited, found)
 	}
 	if _, found := parsePressure(""); found {
-		t.Error("pressure found in nothing")
+		t.Error("an empty file has a pressure")
 	}
 	snmp := "Ip: A\nIp: 1\nTcp: RtoMin OutSegs RetransSegs\nTcp: 200 5000 7\n"
 	if counters, found := parseSNMP(snmp); !found || counters != (tcpCounters{sent: 5000, retransmitted: 7}) {

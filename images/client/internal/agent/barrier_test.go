@@ -19,8 +19,8 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// asks is what the agent answers to a part that comes to a barrier.
-func asks(t *testing.T, agent *Agent, part, parts int) (answered map[string]any, status int) {
+// joinBarrier returns the agent's answer to a part that joins a barrier.
+func joinBarrier(t *testing.T, agent *Agent, part, parts int) (answered map[string]any, status int) {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/barrier", strings.NewReader(fmt.Sprintf(`{"name":"t1","part":%d,"parts":%d}`, part, parts)))
 	request.Header.Set("Authorization", "Bearer "+token)
@@ -36,7 +36,7 @@ func TestPartsWaitForEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, opened := &Agent{options: Options{Token: token}}, make(chan int, 3)
 		join := func(part int) {
-			if answered, status := asks(t, agent, part, 3); status != http.StatusOK || answered["open"] != true {
+			if answered, status := joinBarrier(t, agent, part, 3); status != http.StatusOK || answered["open"] != true {
 				t.Errorf("part %d: status %d, %v", part, status, answered)
 			}
 			opened <- part
@@ -50,24 +50,24 @@ func TestPartsWaitForEachOther(t *testing.T) {
 		join(2)
 		<-opened
 		<-opened
-		join(1) // a part that was restarted joins again
+		join(1) // a restarted part joins again
 	})
 }
 
-func TestMissingPartIsNamedAndAwaitedAgain(t *testing.T) {
+func TestBarrierNamesMissingPartsAfterItsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		agent, began := &Agent{options: Options{Token: token}}, time.Now()
-		answered, status := asks(t, agent, 0, 3)
+		answered, status := joinBarrier(t, agent, 0, 3)
 		if status != http.StatusAccepted || answered["open"] != false || fmt.Sprint(answered["missing"]) != "[1 2]" {
 			t.Errorf("status %d, %v", status, answered)
 		}
 		if waited := time.Since(began); waited != waiting {
-			t.Errorf("after %v", waited)
+			t.Errorf("the answer came after %v", waited)
 		}
 	})
 }
 
-// TestTimeoutAtBarrierNamesMissingPart has an agent that says at once who is missing.
+// TestTimeoutAtBarrierNamesMissingPart uses an agent that names the missing parts at once.
 func TestTimeoutAtBarrierNamesMissingPart(t *testing.T) {
 	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
 		writer.WriteHeader(http.StatusAccepted)
@@ -80,7 +80,7 @@ func TestTimeoutAtBarrierNamesMissingPart(t *testing.T) {
 	}
 }
 
-func TestBarrierIsForOneNumberOfParts(t *testing.T) {
+func TestBarrierRefusesAnotherNumberOfParts(t *testing.T) {
 	made, err := New(Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestOldBarriersAreRemoved(t *testing.T) {
 	}
 }
 
-func TestServersProcessIsFoundByItsName(t *testing.T) {
+func TestServerProcessIsFoundByName(t *testing.T) {
 	name, err := os.ReadFile("/proc/self/comm")
 	if err != nil {
 		t.Fatal(err)
@@ -120,11 +120,11 @@ func TestServersProcessIsFoundByItsName(t *testing.T) {
 		t.Errorf("%v of CPU after 2 ms of work", spent)
 	}
 	if len(processes("no such process")) != 0 || len(processes("")) != 0 {
-		t.Error("a process that is not there was found")
+		t.Error("a process that does not exist was found")
 	}
 }
 
-// spin takes so much CPU time.
+// spin uses CPU time for a duration.
 func spin(t *testing.T, long time.Duration) {
 	t.Helper()
 	began, err := cpuClock(os.Getpid())
@@ -145,7 +145,7 @@ func TestBusiestOfSeveralServersIsReported(t *testing.T) {
 		t.Errorf("process %d took %v", pid, took)
 	}
 	if _, _, found := busiest(before, nil); found {
-		t.Error("one that has ended was found")
+		t.Error("an ended process was found")
 	}
 }
 

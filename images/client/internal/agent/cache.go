@@ -51,7 +51,7 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("mmap: %w", err)
 	}
-	defer unix.Munmap(mapped) // nothing is to be done about it
+	defer unix.Munmap(mapped) // an error cannot be handled
 	flags := make([]byte, (len(mapped)+os.Getpagesize()-1)/os.Getpagesize())
 	if err := mincore(mapped, flags); err != nil {
 		return 0, fmt.Errorf("mincore: %w", err)
@@ -65,13 +65,13 @@ func residentPages(file *os.File, offset, length int64) (int64, error) {
 
 // warm reads the whole file, and repeats this while the resident share grows, because the host may reclaim pages meanwhile.
 func warm(ctx context.Context, file *os.File) error {
-	return untilItStays(
+	return readWhileCacheGrows(
 		func() error { return read(ctx, file) },
 		func() (int64, error) { return residentPartsPerMillion(file) },
 	)
 }
 
-func untilItStays(read func() error, resident func() (int64, error)) error {
+func readWhileCacheGrows(read func() error, resident func() (int64, error)) error {
 	before := int64(-1)
 	for range warmReads {
 		if err := read(); err != nil {

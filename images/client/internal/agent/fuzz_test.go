@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// FuzzProc: what kernels print differs by version and configuration.
+// FuzzProc parses files of /proc, whose content differs by kernel version and configuration.
 func FuzzProc(f *testing.F) {
 	f.Add("cpu  1 2 3 4 5 6 7 8 9 10\n")
 	f.Add("cpu 18446744073709551615 18446744073709551615 1 1 1 1\n")

@@ -19,10 +19,10 @@ import (
 
 const (
 	lossyPort  = "8080"
-	lossyBytes = 64 << 20 // a thousand segments of loopback's size
+	lossyBytes = 64 << 20 // a thousand segments on loopback
 )
 
-// A process in its own network namespace: its TCP counters start at zero, and its firewall affects no other process.
+// The test runs in its own network namespace: TCP counters start at zero, and its firewall affects no other process.
 func TestLossyDownloadShowsRetransmitsAndRoundTrips(t *testing.T) {
 	const inside = "TIERBENCH_TEST_IN_NAMESPACE"
 	if os.Getenv(inside) != "" {
@@ -30,7 +30,7 @@ func TestLossyDownloadShowsRetransmitsAndRoundTrips(t *testing.T) {
 		return
 	}
 	if os.Geteuid() != 0 {
-		t.Fatal("only root can make a network namespace: run this test as root")
+		t.Fatal("only root can create a network namespace: run this test as root")
 	}
 	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=60s")
 	again.Env = append(os.Environ(), inside+"=yes")
@@ -72,9 +72,9 @@ func lossyDownload(t *testing.T) {
 	lossy := sampleDownload(t, agentServer.URL)
 	took := time.Since(began)
 	if lossy.RoundTripNanoseconds == nil || lossy.RoundTripMaxNanoseconds == nil {
-		t.Fatal("no round trip was seen")
+		t.Fatal("no round trip was sampled")
 	}
-	t.Logf("retransmits %d without loss, %d of %d segments with 2 %%; round trips %d ns, at most %d ns", *clean.TCPRetransmits,
+	t.Logf("retransmits %d without loss, %d of %d segments with 2%%; round trips %d ns, at most %d ns", *clean.TCPRetransmits,
 		*lossy.TCPRetransmits, *lossy.TCPSegmentsSent, *lossy.RoundTripNanoseconds, *lossy.RoundTripMaxNanoseconds)
 	if *lossy.TCPRetransmits <= *clean.TCPRetransmits {
 		t.Errorf("%d retransmits with loss, %d without", *lossy.TCPRetransmits, *clean.TCPRetransmits)
@@ -88,7 +88,7 @@ func lossyDownload(t *testing.T) {
 	}
 	agent.options.Ports = map[uint16]bool{1: true}
 	if elsewhere := sampleDownload(t, agentServer.URL); elsewhere.RoundTripNanoseconds != nil {
-		t.Error("connections of other ports count")
+		t.Error("connections of other ports are sampled")
 	}
 }
 

@@ -17,10 +17,10 @@ import (
 	"tierbench.io/client/internal/gate"
 )
 
-const timeout = time.Minute // with what takes a moment
+const timeout = time.Minute // longer than anything takes on a busy machine
 
-// behind starts a gate before a server that is a script.
-func behind(t *testing.T, folder, number, script string) {
+// startGate starts a gate whose server is a script.
+func startGate(t *testing.T, folder, number, script string) {
 	t.Helper()
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -33,8 +33,8 @@ func behind(t *testing.T, folder, number, script string) {
 	})
 }
 
-// TestLateServerIsAwaited starts the gate once the agent has refused to open it.
-func TestLateServerIsAwaited(t *testing.T) {
+// TestClientWaitsForALateServer starts the gate after the agent has refused to open it.
+func TestClientWaitsForALateServer(t *testing.T) {
 	folder := t.TempDir()
 	made, err := New(Options{Token: token, Gates: folder})
 	if err != nil {
@@ -50,7 +50,7 @@ func TestLateServerIsAwaited(t *testing.T) {
 	}))
 	go func() {
 		<-refused
-		behind(t, folder, "0", "echo listening; exec sleep 60")
+		startGate(t, folder, "0", "echo listening; exec sleep 60")
 	}()
 	client := agentclient.New(url, token, pin)
 	client.Opening = timeout
@@ -61,7 +61,7 @@ func TestLateServerIsAwaited(t *testing.T) {
 	shut()
 }
 
-// TestRefusedClientReportsReason has an agent that refuses at once, each time.
+// TestRefusedClientReportsReason uses an agent that refuses every request at once.
 func TestRefusedClientReportsReason(t *testing.T) {
 	t.Parallel()
 	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(writer http.ResponseWriter, _ *http.Request) {
@@ -84,11 +84,11 @@ func TestServerThatCannotListenReportsReason(t *testing.T) {
 	}
 	server := httptest.NewServer(made.Handler())
 	t.Cleanup(server.Close)
-	behind(t, folder, "1", "echo Address already in use >&2; exit 1")
+	startGate(t, folder, "1", "echo Address already in use >&2; exit 1")
 	for gate, message := range map[int]string{1: "Address already in use", 2: "no such file"} {
 		var failure contract.Failure
 		status := 0
-		for deadline := time.Now().Add(timeout); !strings.Contains(failure.Message, message) && time.Now().Before(deadline); { // until the gate is there
+		for deadline := time.Now().Add(timeout); !strings.Contains(failure.Message, message) && time.Now().Before(deadline); { // until the gate exists
 			status = call(t, server.URL+"/v1/open", token, fmt.Sprintf(`{"gate":%d}`, gate), &failure)
 		}
 		if status != http.StatusServiceUnavailable || failure.Reason != agentclient.ServerNotStarted || !strings.Contains(failure.Message, message) {

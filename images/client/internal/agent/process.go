@@ -14,7 +14,7 @@ import (
 // process is a process of the server at one point in time.
 type process struct {
 	spent     time.Duration // CPU time of all its threads
-	throttled *int64        // nanoseconds that a quota has held it back
+	throttled *int64        // nanoseconds for which quotas throttled it
 }
 
 // processes returns the processes with a name by their numbers. It returns none if the containers of the pod do not share their

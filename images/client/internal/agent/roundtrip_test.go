@@ -34,10 +34,10 @@ func TestShortTrialHasARoundTrip(t *testing.T) {
 			return
 		}
 	}
-	t.Error("no round trip was seen")
+	t.Error("no round trip was sampled")
 }
 
-func TestRoundTripCountsForItsTime(t *testing.T) {
+func TestRoundTripsAreWeightedByTime(t *testing.T) {
 	sampler := &roundTrips{stop: make(chan struct{}), done: make(chan struct{})}
 	close(sampler.done)
 	sampler.add(time.Millisecond, time.Millisecond)

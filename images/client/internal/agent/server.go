@@ -31,10 +31,10 @@ type Options struct {
 	Listen    string
 	TLS       *tls.Config
 	Token     string
-	Directory string          // of the served files; empty if there are none
-	Process   string          // name of the server's process, to tell what CPU it takes; empty for not
+	Directory string          // of the served files; empty: none
+	Process   string          // name of the server's process, whose CPU time is sampled; empty: none
 	Ports     map[uint16]bool // of the server
-	Gates     string          // where the gates of servers are that listen only for their clients; empty if there are none
+	Gates     string          // folder of the gates of servers that listen only for their clients; empty: none
 	Interval  time.Duration   // between samples of round trips
 }
 
@@ -52,13 +52,13 @@ type trial struct {
 
 // Agent answers the begin and end requests of a client for each trial.
 type Agent struct {
-	options   Options
-	root      *os.Root
-	disk      device
-	mutex     sync.Mutex
-	current   *trial
-	barriers  barriers
-	strangers strangers
+	options      Options
+	root         *os.Root
+	disk         device
+	mutex        sync.Mutex
+	current      *trial
+	barriers     barriers
+	unauthorized unauthorized
 }
 
 // New opens the directory, if one is named.
@@ -95,7 +95,7 @@ func (a *Agent) Serve(ctx context.Context) error {
 func (a *Agent) server() *http.Server {
 	return &http.Server{
 		Handler: a.Handler(), TLSConfig: a.options.TLS, ReadTimeout: untilAsked, IdleTimeout: betweenAsks, MaxHeaderBytes: mostBytes,
-		ConnState: a.strangers.follow, ConnContext: withConnection,
+		ConnState: a.unauthorized.follow, ConnContext: withConnection,
 	}
 }
 
@@ -121,7 +121,7 @@ func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
 			refuse(writer, http.StatusUnauthorized, "TokenRefused", "the agent has another token: check the Secret of this benchmark")
 			return
 		}
-		a.strangers.introduce(request)
+		a.unauthorized.authorize(request)
 		next(writer, request)
 	}
 }

@@ -27,7 +27,7 @@ func (a *Agent) give(writer http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// take receives bytes, and answers at which rate they came.
+// take receives bytes, and answers with their rate.
 func (a *Agent) take(writer http.ResponseWriter, request *http.Request) {
 	if request.ContentLength < 1 || request.ContentLength > agentclient.MostTransferred {
 		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("the request has %d bytes: send 1 to %d", request.ContentLength, agentclient.MostTransferred))

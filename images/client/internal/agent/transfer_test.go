@@ -7,7 +7,7 @@ import (
 	"tierbench.io/client/internal/agentclienttest"
 )
 
-func TestAgentMeasuresTransfersOfClientsAlone(t *testing.T) {
+func TestOnlyAuthorizedClientsTransferData(t *testing.T) {
 	made, err := New(Options{Token: token})
 	if err != nil {
 		t.Fatal(err)
@@ -27,14 +27,14 @@ func TestAgentMeasuresTransfersOfClientsAlone(t *testing.T) {
 	}
 	for _, size := range []int64{0, agentclient.MostTransferred + 1} {
 		if _, err := client.Download(t.Context(), size); err == nil {
-			t.Errorf("%d bytes are given", size)
+			t.Errorf("%d bytes can be downloaded", size)
 		}
 		if _, err := client.Upload(t.Context(), size); err == nil {
-			t.Errorf("%d bytes are taken", size)
+			t.Errorf("%d bytes can be uploaded", size)
 		}
 	}
-	stranger := agentclient.New(url, "another", pin)
-	if _, err := stranger.Upload(t.Context(), 1<<20); err == nil {
-		t.Error("a stranger may upload")
+	other := agentclient.New(url, "another", pin)
+	if _, err := other.Upload(t.Context(), 1<<20); err == nil {
+		t.Error("a client with another token can upload")
 	}
 }

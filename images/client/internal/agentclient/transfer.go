@@ -89,8 +89,9 @@ func (a *Agent) Upload(ctx context.Context, size int64) (int64, error) {
 	return taken.BytesPerSecond, err
 }
 
-// Rate reads a number of bytes, and returns the bytes per second of the second half: the first one contains the start of TCP. It is the
-// median of several parts of that half, because a reader that waits for a processor takes what has arrived meanwhile at once.
+// Rate reads a number of bytes, and returns the bytes per second of the second half: the first half contains TCP's slow
+// start. It is the median of several parts of that half, because a reader that waited for a processor reads at once
+// what has arrived meanwhile.
 func Rate(reader io.Reader, size int64) (int64, error) {
 	return rate(reader, size, time.Now)
 }

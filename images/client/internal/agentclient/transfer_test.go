@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// paced is a link of a fixed rate. Its reader waits for a processor once, after a number of bytes.
+// paced is a link with a fixed rate. Its reader waits once for a processor, after a number of bytes.
 type paced struct {
 	clock       time.Time
 	arrival     time.Time

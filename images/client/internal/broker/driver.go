@@ -25,13 +25,14 @@ type Messenger interface {
 
 // Events are callbacks of a connection. Each is called by one goroutine of the connection at a time.
 type Events struct {
-	Acknowledged func(number uint64, at time.Time) // the broker has taken a message
-	Refused      func(number uint64, why Refusal)  // the broker has not taken a message, and will not
+	Acknowledged func(number uint64, at time.Time) // the broker has accepted a message
+	Refused      func(number uint64, why Refusal)  // the broker has refused a message
 
-	// Those of an engine, which numbers and compares messages by itself. A number that does not fit into a message is cut.
-	Sent    func(number uint64, encoded int, at time.Time) // it begins with a message, which has so many bytes when encoded
-	Arrived func(number uint64, at time.Time)              // a message came back as it was sent
-	Corrupt func(at time.Time)                             // something else came
+	// Callbacks for an engine, which numbers and compares messages itself. A number that does not fit into a message is
+	// cut.
+	Sent    func(number uint64, encoded int, at time.Time) // it starts to send a message, which has this many encoded bytes
+	Arrived func(number uint64, at time.Time)              // a message came back unchanged
+	Corrupt func(at time.Time)                             // something else arrived
 }
 
 // Connection is the connection of one publisher or subscriber.
@@ -56,7 +57,7 @@ type Connection interface {
 
 // Statistics are the statistics of a connection so far.
 type Statistics struct {
-	Connect    time.Duration // the TLS handshake left out
+	Connect    time.Duration // without the TLS handshake
 	TLS        time.Duration
 	Handshakes Handshakes
 	Reconnects int64
@@ -68,8 +69,8 @@ type Statistics struct {
 	Transport  Transport
 	Spent      payload.Spent // by an engine
 
-	// Those of a publisher that connects for each message. Connect and TLS are then sums.
-	Connections int64            // 0: it is a connection itself
+	// For a publisher that connects for each message. Connect and TLS are then sums.
+	Connections int64            // 0: this is one connection
 	Setup       tcpinfo.Counters // until each was ready for its message
 }
 

@@ -13,25 +13,25 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// expected is what a ledger should count, found in another way: by sets.
+// expected counts by sets what a ledger should count.
 type expected struct {
 	contract.Arrivals
 	sent         uint64
 	window       map[uint64]bool   // in flight
-	come         []map[uint64]bool // to each subscriber
-	newest       []uint64          // of each, plus one
+	arrived      []map[uint64]bool // at each subscriber
+	newest       []uint64          // at each subscriber, plus one
 	acknowledged map[uint64]bool
 	to           audience
 }
 
-// missing returns the deliveries of a message that have not come.
+// missing returns how many deliveries of a message are outstanding.
 func (e *expected) missing(number uint64) int {
-	missing := len(e.come)
+	missing := len(e.arrived)
 	if e.to.shared {
 		missing = 1
 	}
-	for _, come := range e.come {
-		if come[number] {
+	for _, arrived := range e.arrived {
+		if arrived[number] {
 			missing--
 		}
 	}
@@ -39,11 +39,11 @@ func (e *expected) missing(number uint64) int {
 }
 
 func (e *expected) arrive(number uint64, subscriber int) {
-	if e.come[subscriber][number] || e.missing(number) == 0 {
+	if e.arrived[subscriber][number] || e.missing(number) == 0 {
 		e.Duplicated++
 		return
 	}
-	e.come[subscriber][number] = true
+	e.arrived[subscriber][number] = true
 	e.Received++
 	if number+1 < e.newest[subscriber] {
 		e.OutOfOrder++
@@ -54,7 +54,7 @@ func (e *expected) arrive(number uint64, subscriber int) {
 	}
 }
 
-// close returns what is expected of messages of 100 bytes.
+// close returns the expected arrivals of messages of 100 bytes.
 func (e *expected) close() contract.Arrivals {
 	for number := range e.sent {
 		e.Lost += int64(e.missing(number))
@@ -66,8 +66,9 @@ func (e *expected) close() contract.Arrivals {
 	return e.Arrivals
 }
 
-// TestLedgerCountsWhatEachSubscriberGets compares it with sets, for messages that are lost, come twice, late and in any order.
-func TestLedgerCountsWhatEachSubscriberGets(t *testing.T) {
+// TestLedgerCountsDeliveriesOfEachSubscriber compares a ledger with sets, for messages that are lost, repeated, late
+// and in any order.
+func TestLedgerCountsDeliveriesOfEachSubscriber(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		to := audience{subscribers: 1 + random.IntN(5), shared: random.IntN(2) == 0}
@@ -75,7 +76,7 @@ func TestLedgerCountsWhatEachSubscriberGets(t *testing.T) {
 		made := newLedger(time.Now(), 0, 100, limits{inFlight: window}, true, to)
 		wanted := &expected{window: map[uint64]bool{}, newest: make([]uint64, to.subscribers), acknowledged: map[uint64]bool{}, to: to}
 		for range to.subscribers {
-			wanted.come = append(wanted.come, map[uint64]bool{})
+			wanted.arrived = append(wanted.arrived, map[uint64]bool{})
 		}
 		for range 300 {
 			isFull := made.acquire(canceled()) != nil
@@ -110,7 +111,7 @@ func TestLedgerCountsWhatEachSubscriberGets(t *testing.T) {
 	}
 }
 
-// hub is a broker with any number of subscribers of a topic. It drops or repeats every so-manyth delivery.
+// hub is a broker with any number of subscribers of a topic. It drops and repeats deliveries at regular intervals.
 type hub struct {
 	mutex       sync.Mutex
 	subscribers map[string][]func([]byte, time.Time)
@@ -163,7 +164,7 @@ func (h *hub) deliver(once func()) {
 	once()
 }
 
-func TestEachDeliveryOfAGroupIsOfItsPublisherAndSubscriber(t *testing.T) {
+func TestGroupCountsDeliveriesOfEachPublisherAndSubscriber(t *testing.T) {
 	for _, test := range []struct {
 		publishers, subscribers int
 		shared                  bool
@@ -200,7 +201,7 @@ func TestEachDeliveryOfAGroupIsOfItsPublisherAndSubscriber(t *testing.T) {
 	}
 }
 
-func TestNumbersOfAGroupContinueFromTrialToTrial(t *testing.T) {
+func TestMessageNumbersOfAGroupContinueAcrossTrials(t *testing.T) {
 	driver := &hub{subscribers: map[string][]func([]byte, time.Time){}, drops: 1 << 30, repeats: 1 << 30}
 	target := &Target{Options: &Options{
 		Driver: driver, Topic: "a", Pairs: 2, Publishers: 3, Subscribers: 2, Role: Both, Content: pool(t, 100), Compression: "None", Encryption: "None",
@@ -217,7 +218,7 @@ func TestNumbersOfAGroupContinueFromTrialToTrial(t *testing.T) {
 	}
 }
 
-func TestMessageOfNoPublisherIsCorrupt(t *testing.T) {
+func TestMessageOfUnknownPublisherIsCorrupt(t *testing.T) {
 	made := paired(t, &Options{InFlight: 1, Publishers: 2})
 	number := uint64(2) << publisherShift
 	message := bytes.Clone(made.options.Content.Content(number))

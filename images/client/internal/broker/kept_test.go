@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// keeping is a target that keeps its connections, and what it does.
+// keeping returns a target that keeps its connections, and its broker.
 func keeping(t *testing.T) (*Target, *loop) {
 	t.Helper()
 	driver := &loop{diary: &diary{}, arrivals: map[string]func([]byte, time.Time){}}
@@ -27,7 +27,7 @@ func run(t *testing.T, target *Target, number int) *reported {
 	return report
 }
 
-func TestConnectionsAreKeptFromTrialToTrial(t *testing.T) {
+func TestConnectionsAreKeptAcrossTrials(t *testing.T) {
 	target, driver := keeping(t)
 	for number := 1; number <= 3; number++ {
 		exchange := run(t, target, number).trial.Exchange
@@ -48,7 +48,7 @@ func TestMessagesOfEarlierTrialsAreNotCounted(t *testing.T) {
 	target.kept[0].senders[0].ledger.write(49, old)
 	driver.arrivals["a/kept/0"](old, time.Now()) // between two trials
 	if counts, _ := target.kept[0].senders[0].ledger.close(); counts.Duplicated != 0 {
-		t.Errorf("a trial that has ended counts: %+v", counts)
+		t.Errorf("an ended trial counts messages: %+v", counts)
 	}
 	driver.before = func() { driver.arrivals["a/kept/0"](old, time.Now()) }
 	exchange := run(t, target, 2).trial.Exchange

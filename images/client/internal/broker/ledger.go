@@ -24,14 +24,14 @@ type ledger struct {
 	alone          bool // without subscribers: messages are in flight until they are acknowledged
 	deliveries     int  // of each message
 	slots          []slot
-	first          uint64   // number of the first message: what comes of those before it is not counted
+	first          uint64   // number of the first message; arrivals of earlier ones do not count
 	next           uint64   // number of the next message
 	newest         []uint64 // of those that arrived at each subscriber, plus one
 	inFlight       int
 	unacknowledged int
 	refused        int64
 	credit         chan struct{}
-	release        func()        // an engine's window, of messages that count as lost; nil without an engine
+	release        func()        // frees an engine's window of messages that count as lost; nil without an engine
 	progress       time.Duration // when a message was last sent on an idle line, or arrived
 	lastSend       time.Duration
 	lastCome       time.Duration
@@ -43,7 +43,7 @@ type ledger struct {
 }
 
 // newLedger returns a ledger for messages of at least size bytes, numbered from first. answered means that the broker
-// acknowledges each message. to is who receives them.
+// acknowledges each message. to is their audience.
 func newLedger(start time.Time, first uint64, size int, limits limits, answered bool, to audience) *ledger {
 	slots := max(leastSlots, 1<<bits.Len(uint(2*limits.inFlight-1)))
 	made := &ledger{
@@ -143,19 +143,20 @@ func (l *ledger) depart(now, intended, late time.Duration) *slot {
 func (l *ledger) arrive(message []byte, subscriber int, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	l.come(l.read(message), subscriber, len(message), at.Sub(l.start))
+	l.record(l.read(message), subscriber, len(message), at.Sub(l.start))
 }
 
-// arrived records a message that an engine has received at a time. low is as much of its number as fits into it.
+// arrived records a message that an engine has received at a time. low is the part of its number that fits into it.
 func (l *ledger) arrived(low uint64, at time.Time) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	number := l.whole(low)
-	l.come(number, 0, len(l.slots[number&uint64(len(l.slots)-1)].buffer), at.Sub(l.start))
+	l.record(number, 0, len(l.slots[number&uint64(len(l.slots)-1)].buffer), at.Sub(l.start))
 }
 
-// come records a message that came to a subscriber. The message is complete when all of its deliveries have come.
-func (l *ledger) come(number uint64, subscriber, bytes int, now time.Duration) {
+// record records a message that arrived at a subscriber. The message is complete when all of its deliveries have
+// arrived.
+func (l *ledger) record(number uint64, subscriber, bytes int, now time.Duration) {
 	if number < l.first {
 		return
 	}
@@ -165,11 +166,11 @@ func (l *ledger) come(number uint64, subscriber, bytes int, now time.Duration) {
 		return
 	}
 	one := &l.slots[number&uint64(len(l.slots)-1)]
-	if one.number != number || one.state == done || one.state == free || one.cameTo(subscriber) {
+	if one.number != number || one.state == done || one.state == free || one.hasArrivedAt(subscriber) {
 		l.counts.Duplicated++
 		return
 	}
-	one.came |= 1 << subscriber
+	one.arrived |= 1 << subscriber
 	l.lastCome = now
 	if l.missing(one) == 0 {
 		l.finish(one, now)

@@ -13,7 +13,7 @@ const never = time.Hour
 
 var single = audience{subscribers: 1}
 
-func books(size, limit int) (*ledger, func() (uint64, []byte)) {
+func startLedger(size, limit int) (*ledger, func() (uint64, []byte)) {
 	made := newLedger(time.Now(), 0, size, limits{inFlight: limit}, false, single)
 	return made, func() (uint64, []byte) {
 		number, _ := made.send(0, never)
@@ -23,31 +23,31 @@ func books(size, limit int) (*ledger, func() (uint64, []byte)) {
 	}
 }
 
-func settled(t *testing.T, made *ledger) contract.Exchange {
+func closeLedger(t *testing.T, made *ledger) contract.Exchange {
 	t.Helper()
 	counts, _ := made.close()
 	if counts.Sent != counts.Received+counts.Lost {
-		t.Errorf("sent %d is not received %d and lost %d", counts.Sent, counts.Received, counts.Lost)
+		t.Errorf("sent %d is not the sum of received %d and lost %d", counts.Sent, counts.Received, counts.Lost)
 	}
 	return counts
 }
 
-func TestCopiesAndDisorderAreCounted(t *testing.T) {
-	made, send := books(100, 10)
+func TestDuplicatedAndOutOfOrderMessagesAreCounted(t *testing.T) {
+	made, send := startLedger(100, 10)
 	_, first := send()
 	_, second := send()
 	_, third := send()
 	for _, message := range [][]byte{second, first, second, third, third} {
 		made.arrive(message, 0, time.Now())
 	}
-	counts := settled(t, made)
+	counts := closeLedger(t, made)
 	if counts.Received != 3 || counts.Duplicated != 2 || counts.OutOfOrder != 1 || counts.Lost != 0 {
 		t.Errorf("%+v", counts)
 	}
 }
 
 func TestTwoByteNumbersAreDistinguishedAfterWraparound(t *testing.T) {
-	made, send := books(2, 500)
+	made, send := startLedger(2, 500)
 	var waiting [][]byte
 	const total = 200_000
 	for range total {
@@ -60,19 +60,19 @@ func TestTwoByteNumbersAreDistinguishedAfterWraparound(t *testing.T) {
 	for _, message := range waiting {
 		made.arrive(message, 0, time.Now())
 	}
-	counts := settled(t, made)
+	counts := closeLedger(t, made)
 	if counts.Received != total || counts.Duplicated != 0 || counts.OutOfOrder != 0 {
 		t.Errorf("%+v", counts)
 	}
 }
 
 func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
-	made, send := books(100, 2)
+	made, send := startLedger(100, 2)
 	_, late := send()
 	number, _ := send()
 	made.acknowledge(number, time.Now())
 	if made.expire(never) != true {
-		t.Error("given up too early")
+		t.Error("a message expired too early")
 	}
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
 		t.Error("a third message may be in flight")
@@ -82,7 +82,7 @@ func TestMissingMessagesAreLostAndFreeTheWindow(t *testing.T) {
 		t.Error(err)
 	}
 	made.arrive(late, 0, time.Now())
-	counts := settled(t, made)
+	counts := closeLedger(t, made)
 	if counts.Received != 1 || counts.Lost != 1 || counts.Acknowledged != 1 || counts.AcknowledgedLost != 1 {
 		t.Errorf("%+v", counts)
 	}
@@ -93,7 +93,7 @@ func TestMissingAcknowledgementIsAnError(t *testing.T) {
 	number, _ := made.send(0, never)
 	made.send(0, never)
 	made.acknowledge(number, time.Now())
-	if counts := settled(t, made); counts.ErrorCauses[contract.TimedOut] != 1 || counts.Errors != 1 {
+	if counts := closeLedger(t, made); counts.ErrorCauses[contract.TimedOut] != 1 || counts.Errors != 1 {
 		t.Errorf("%+v", counts)
 	}
 }
@@ -104,7 +104,7 @@ func TestRoundTripCountsFromTheIntendedTime(t *testing.T) {
 	message := make([]byte, 100)
 	made.write(number, message)
 	made.arrive(message, 0, time.Now())
-	counts := settled(t, made)
+	counts := closeLedger(t, made)
 	if counts.LateSends != 1 {
 		t.Errorf("%d late sends", counts.LateSends)
 	}
@@ -114,11 +114,11 @@ func TestRoundTripCountsFromTheIntendedTime(t *testing.T) {
 }
 
 func TestUnknownMessageNumberIsCorrupt(t *testing.T) {
-	made, send := books(100, 10)
+	made, send := startLedger(100, 10)
 	_, message := send()
 	message[0] = 1
 	made.arrive(message, 0, time.Now())
-	if counts := settled(t, made); counts.ErrorCauses["Corrupt"] != 1 || counts.Received != 0 {
+	if counts := closeLedger(t, made); counts.ErrorCauses["Corrupt"] != 1 || counts.Received != 0 {
 		t.Errorf("%+v", counts)
 	}
 }
@@ -129,11 +129,11 @@ func canceled() context.Context {
 	return ctx
 }
 
-func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
+func TestAcknowledgedPacingDoesNotWaitForArrivals(t *testing.T) {
 	made := newLedger(time.Now(), 0, 100, limits{inFlight: 10, unacknowledged: 1}, true, single)
 	number, _ := made.send(0, never)
 	if err := made.acquire(canceled()); !errors.Is(err, context.Canceled) {
-		t.Error("a message leaves before the one before it is acknowledged")
+		t.Error("a message is sent before the previous one is acknowledged")
 	}
 	made.acknowledge(number, time.Now())
 	if err := made.acquire(context.Background()); err != nil {
@@ -142,7 +142,7 @@ func TestPaceOfAcknowledgementsDoesNotWaitForArrivals(t *testing.T) {
 	made.send(0, never)
 	made.expire(0)
 	if err := made.acquire(canceled()); err != nil {
-		t.Error("what was given up is awaited")
+		t.Error("an expired message is awaited")
 	}
 }
 

@@ -9,12 +9,12 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// Refusal is the reason why a broker has not taken a message, and never will: the cause that is counted, and what it answered.
+// Refusal is the reason why a broker refuses a message: the cause that is counted, and the broker's answer.
 type Refusal struct{ Cause, Answer string }
 
 func (r Refusal) Error() string { return "the server answers " + r.Answer }
 
-// refused records a message that the broker has not taken.
+// refused records a message that the broker has refused.
 func (s *sender) refused(number uint64, why Refusal) {
 	if s.accepts() {
 		defer s.gate.RUnlock()
@@ -22,7 +22,7 @@ func (s *sender) refused(number uint64, why Refusal) {
 	}
 }
 
-// refuse counts a message that the broker has not taken as an error, and stops waiting for it.
+// refuse counts a refused message as an error, and stops waiting for it.
 func (l *ledger) refuse(number uint64, cause string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -43,7 +43,7 @@ func (l *ledger) refuse(number uint64, cause string) {
 	l.signal()
 }
 
-// ask sends a message for which only an acknowledgement comes back, and waits for that.
+// ask sends a message without a subscriber, and waits for the acknowledgement.
 func ask(ctx context.Context, options *Options, name, topic string, number uint64, content []byte) error {
 	answered := make(chan error, 2)
 	connection, err := options.Driver.Connect(ctx, name, Events{

@@ -30,14 +30,14 @@ const (
 type Options struct {
 	Driver          Driver
 	Messenger       Messenger // of publishers that connect for each message; nil: they keep their connection
-	Topic           string    // what all topics begin with
+	Topic           string    // prefix of all topics
 	Pairs           int
 	FirstPair       int
 	Publishers      int  // of each pair; 0: one
 	Subscribers     int  // of each pair, at most 64; 0: one
 	Shared          bool // each message is for one of the subscribers
 	Role            Role
-	Content         *payload.Pool // of the messages, but for their numbers
+	Content         *payload.Pool // of the messages, without their numbers
 	Seed            uint64        // of the phases at which pairs begin
 	Compression     string
 	Encryption      string
@@ -49,7 +49,7 @@ type Options struct {
 	Duration        time.Duration      // of the load
 	DeliveryTimeout time.Duration      // for messages in flight
 	Ready           time.Duration      // for the broker, and for other parts
-	Agent           *agentclient.Agent // nil without
+	Agent           *agentclient.Agent // nil: none
 	Barrier         string
 	Part, Parts     int
 	Acknowledges    bool // whether the delivery has acknowledgements
@@ -60,7 +60,7 @@ type Options struct {
 	Engine          Program
 }
 
-// Program is an engine that runs as a program of its own.
+// Program is an engine that runs as a separate program.
 type Program interface {
 	CPU() time.Duration // that it has used so far
 	Processors() int    // that it can use at once

@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/payload"
 )
 
-// stuck is a broker that takes messages and gives none back.
+// stuck is a broker that accepts messages and delivers none.
 type stuck struct{}
 
 func (stuck) Connect(context.Context, string, Events) (Connection, error) { return stuckLink{}, nil }
@@ -78,7 +78,7 @@ func TestPairsBeginAtDifferentPhases(t *testing.T) {
 		}
 	}
 	if phase := (&sender{pair: &pair{options: &Options{Interval: time.Hour, Duration: time.Second}}}).phase(); phase >= time.Second {
-		t.Errorf("no message within the load: %v", phase)
+		t.Errorf("the phase leaves no message within the load: %v", phase)
 	}
 }
 
@@ -88,25 +88,25 @@ func TestEachMessageHasTheContentOfItsNumber(t *testing.T) {
 	message := append([]byte(nil), content.Content(5)...)
 	binary.BigEndian.PutUint64(message, 5)
 	if !one.isValid(message) {
-		t.Error("a message as it was sent is refused")
+		t.Error("an unchanged message is refused")
 	}
 	binary.BigEndian.PutUint64(message, 6)
 	if one.isValid(message) {
-		t.Error("the content of another message is taken")
+		t.Error("the content of another message is accepted")
 	}
 	if one.isValid(message[:99]) || one.isValid(nil) {
-		t.Error("a message that was cut is taken")
+		t.Error("a shortened message is accepted")
 	}
 	if one.isValid(append(message, 0)) {
-		t.Error("a message that was lengthened is taken")
+		t.Error("a lengthened message is accepted")
 	}
 	short := &pair{options: &Options{Content: pool(t, 2)}}
 	if !short.isValid([]byte{1, 2}) || short.isValid([]byte{1}) || short.isValid(make([]byte, 9)) {
-		t.Error("a message of a number alone")
+		t.Error("wrong result for a message that is only a number")
 	}
 }
 
-func TestOwnMessagesFollowTheirNumbersInOrder(t *testing.T) {
+func TestFolderMessagesAreNumberedAndSentInOrder(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{"a": "message a", "b": "the message b is longer"} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
@@ -130,18 +130,18 @@ func TestOwnMessagesFollowTheirNumbersInOrder(t *testing.T) {
 			t.Errorf("message %d is %q", number, got)
 		}
 		if !made.isValid([]byte(sent[number])) {
-			t.Errorf("message %d is not taken for what was sent", number)
+			t.Errorf("message %d is refused", number)
 		}
 	}
 	if made.plain != 9+23+9 || made.encoded != made.plain {
 		t.Errorf("%d bytes, %d encoded", made.plain, made.encoded)
 	}
 	if made.isValid([]byte(sent[0][:numberBytes])) {
-		t.Error("a number alone is taken for a message")
+		t.Error("a number without content is accepted")
 	}
 }
 
-// listening is a connection that shows what is published.
+// listening is a connection that reports each published message.
 type listening struct {
 	stuckLink
 	shows func(message []byte)

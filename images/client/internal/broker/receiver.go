@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/payload"
 )
 
-// shareOf begins the subscriptions whose subscribers share the messages of a topic. Only MQTT has them.
+// shareOf is the prefix of shared subscriptions. Only MQTT has them.
 const shareOf = "$share/tierbench/"
 
 // receiver is a subscriber of a pair.
@@ -59,7 +59,7 @@ func (p *pair) isValid(plain []byte) bool {
 	return len(plain) == len(wanted) && bytes.Equal(plain[numberBytes:], wanted[numberBytes:])
 }
 
-// origin returns the publisher of a valid message, or nil if there is none with the place that its number has.
+// origin returns the publisher of a valid message, or nil if its number has the place of none.
 func (p *pair) origin(plain []byte) *sender {
 	if len(p.senders) == 1 {
 		return p.senders[0] // its messages may be too short for a place

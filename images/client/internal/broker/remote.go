@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Remote is a connection of an engine, a program of its own. The engine sends messages by itself, and takes the times.
+// Remote is a connection of an engine, a separate program. The engine sends messages itself, and takes the times.
 type Remote interface {
 	Connection
 	// Run sends messages, and returns how many when all have been sent. Their events come before that.
 	Run(ctx context.Context, run Run) (sent int64, err error)
-	// Echo subscribes to a topic, and sends each message back as it came.
+	// Echo subscribes to a topic, and sends each message back unchanged.
 	Echo(ctx context.Context, topic, back string) error
 	// Release frees the window of the run from the messages in flight, which may be lost.
 	Release()

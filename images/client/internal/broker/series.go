@@ -19,7 +19,7 @@ const (
 type Target struct {
 	Options *Options
 
-	kept  []*pair // of the trial before, if there are any
+	kept  []*pair // of the previous trial, if any
 	first uint64  // number of the first messages of the next trial
 }
 
@@ -84,19 +84,19 @@ func probe(ctx context.Context, options *Options, number uint64, bytes int, time
 		return ask(limit, options, name, topic, number, content)
 	}
 	arrived := make(chan struct{}, 1)
-	came := func() {
+	notify := func() {
 		select {
 		case arrived <- struct{}{}:
 		default:
 		}
 	}
-	events := Events{Arrived: func(uint64, time.Time) { came() }, Corrupt: func(time.Time) { came() }}
+	events := Events{Arrived: func(uint64, time.Time) { notify() }, Corrupt: func(time.Time) { notify() }}
 	connection, err := options.Driver.Connect(limit, name, events)
 	if err != nil {
 		return err
 	}
 	defer within(ctx, closeTimeout, connection.Close)
-	if err := connection.Subscribe(limit, topic, func([]byte, time.Time) { came() }); err != nil {
+	if err := connection.Subscribe(limit, topic, func([]byte, time.Time) { notify() }); err != nil {
 		return err
 	}
 	if err := connection.Publish(topic, number, content); err != nil {

@@ -10,17 +10,18 @@ import (
 
 const numberBytes = payload.NumberBytes
 
-// publisherShift is where the number of a message has the place of its publisher in a group. Fewer messages are sent than the
-// bits below can count.
+// publisherShift is the position of the publisher's place, in its group, in the number of a message. Fewer messages are
+// sent than the bits below can count.
 const publisherShift = 56
 
-// audience is who receives the messages of a publisher: each subscriber, or if they share them one of the subscribers.
+// audience describes who receives the messages of a publisher: each subscriber, or one of them if they share the
+// messages.
 type audience struct {
 	subscribers int // 0: none
 	shared      bool
 }
 
-// deliveries returns how often a message is to arrive.
+// deliveries returns how often a message should arrive.
 func (a audience) deliveries() int {
 	if a.shared {
 		return min(a.subscribers, 1)
@@ -40,7 +41,7 @@ const (
 // slot is the state of one message.
 type slot struct {
 	number           uint64
-	came             uint64        // a bit for each subscriber that has it: at most 64
+	arrived          uint64        // a bit for each subscriber that has it: at most 64
 	intended, actual time.Duration // since the ledger's start
 	state            state
 	acknowledged     bool
@@ -48,10 +49,10 @@ type slot struct {
 	buffer           []byte
 }
 
-func (s *slot) cameTo(subscriber int) bool { return s.came&(1<<subscriber) != 0 }
+func (s *slot) hasArrivedAt(subscriber int) bool { return s.arrived&(1<<subscriber) != 0 }
 
-// missing returns the deliveries of a message that have not come.
-func (l *ledger) missing(one *slot) int { return l.deliveries - bits.OnesCount64(one.came) }
+// missing returns how many deliveries of a message are outstanding.
+func (l *ledger) missing(one *slot) int { return l.deliveries - bits.OnesCount64(one.arrived) }
 
 // settle counts a slot before its reuse, or at the end. The connection may still read the buffer of a lost message.
 func (l *ledger) settle(one *slot) {

@@ -4,7 +4,7 @@ import "tierbench.io/client/internal/contract"
 
 const (
 	batchLeast     = 5   // operations of a batch
-	mostBatches    = 256 // of a series: then each two become one
+	mostBatches    = 256 // of a series; beyond it each two become one
 	segmentBatches = 8   // whose distributions are kept together
 	leastBatches   = 40  // for a verdict
 )
@@ -14,7 +14,7 @@ const (
 type series struct {
 	size     int // operations of a batch
 	sums     []int64
-	filling  int64 // the sum of the batch that is not yet whole
+	filling  int64 // the sum of the batch that is not yet complete
 	filled   int
 	segments []*contract.Distributions
 }
@@ -74,11 +74,11 @@ func coarser(sums []int64, factor int) []int64 {
 	return made
 }
 
-// warmUp is how many operations of each pair came before the steady state. nil: there are too few to tell. False: the load
-// was not steady, and nothing is to be left out.
+// warmUp returns how many operations of each pair precede the steady state. steady is nil if there are too few
+// operations. It is false if the load was not steady: then no operations are left out.
 //
 // It is MSER-5 (White, Simulation 69, 1997; Hoad, Robinson and Davies, JORS 61, 2010) of all pairs' means, batch by batch.
-// The means are of logarithms, in which one stall is not taken for a trend.
+// The means are of logarithms, so that one stall is not a trend.
 func warmUp(pairs []*series) (operations int, steady *bool) {
 	size := batchLeast
 	for _, one := range pairs {

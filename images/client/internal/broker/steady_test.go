@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// recorded is the series of round trips that take as long as `took` says in µs, with noise of a tenth, by the seed.
+// recorded returns a series of round trips. `took` gives their durations in µs, and the seed adds noise of 10%.
 func recorded(seed uint64, operations int, took func(number int) float64) *series {
 	made, random := newSeries(), rand.New(rand.NewPCG(seed, 1))
 	var roundTrip contract.Recorder
@@ -23,7 +23,7 @@ func recorded(seed uint64, operations int, took func(number int) float64) *serie
 
 func flat(int) float64 { return 100 }
 
-// ramp falls from ten times as long to what lasts within `until` operations.
+// ramp falls from ten times the final duration to that duration, within `until` operations.
 func ramp(until int) func(int) float64 {
 	return func(number int) float64 { return 100 + 900*max(0, 1-float64(number)/float64(until)) }
 }
@@ -42,7 +42,7 @@ func TestRampIsExcluded(t *testing.T) {
 		}
 		for _, segment := range made.segments {
 			if longest := segment.RoundTrip.Quantile(1); longest > 400_000 {
-				t.Fatalf("%d ns are still in what is kept", longest)
+				t.Fatalf("a kept segment contains %d ns", longest)
 			}
 		}
 	}
@@ -75,7 +75,7 @@ func TestUnsteadySeriesKeepsAllOperations(t *testing.T) {
 	}
 }
 
-func TestFewOperationsAreNotSteady(t *testing.T) {
+func TestSteadinessOfFewOperationsIsUnknown(t *testing.T) {
 	if before, steady := warmUp([]*series{recorded(1, 199, ramp(50))}); steady != nil || before != 0 {
 		t.Errorf("%d, %v", before, steady)
 	}

@@ -29,7 +29,7 @@ func traffic(pairs []*pair) (total tcpinfo.Counters) {
 	return total
 }
 
-// summarize sums what the pairs saw. Only subscribers count received messages.
+// summarize sums what the pairs counted. Only subscribers count received messages.
 func summarize(trial *contract.Trial, role Role, pairs []*pair, took *course) {
 	total := &contract.Exchange{
 		ErrorCauses: map[string]int64{},

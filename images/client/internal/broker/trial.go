@@ -57,10 +57,10 @@ func meet(ctx context.Context, options *Options, name string, timeout time.Durat
 	return options.Agent.Meet(ctx, options.Barrier+"-"+name, options.Part, options.Parts, timeout)
 }
 
-// measure connects all pairs, waits for the other parts, makes the load, and says what it saw. `failed` is what the trial
-// failed by, err what ends the series.
+// measure connects all pairs, waits for the other parts, makes the load, and returns the trial. `failed` is why the
+// trial failed, err is what ends the series.
 //
-// What client, server and computer did is that of the load alone: sampling begins when all parts are connected, and ends
+// Samples of client, server and computer cover only the load: sampling begins when all parts are connected, and ends
 // before anything is closed.
 func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial, failed, err error) {
 	options, started := t.Options, time.Now()
@@ -83,14 +83,14 @@ func (t *Target) measure(ctx context.Context, name string) (trial contract.Trial
 	if failed == nil && options.Role != Echo {
 		failed = loadAll(ctx, pairs)
 	}
-	if ctx.Err() != nil { // the pairs may still send: what they counted is of no trial
+	if ctx.Err() != nil { // the pairs may still send, so their counts belong to no trial
 		return trial, failed, context.Canceled
 	}
 	spent, after := options.cpu()-cpu, traffic(pairs)
 	if err = meet(ctx, options, name+"-end", untilEnd); err != nil {
 		return trial, failed, err
 	}
-	if options.Role == Echo { // its load is over when the publishers' is
+	if options.Role == Echo { // its load ends with that of the publishers
 		spent, after = options.cpu()-cpu, traffic(pairs)
 		failed = errors.Join(failed, ended(pairs))
 	}

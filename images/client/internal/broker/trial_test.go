@@ -17,7 +17,7 @@ import (
 
 const barrierTakes = 2 * time.Second
 
-// diary keeps what happened, in order.
+// diary records events in order.
 type diary struct {
 	mutex  sync.Mutex
 	events []string
@@ -31,12 +31,12 @@ func (d *diary) write(event string) {
 	}
 }
 
-// loop is a broker that gives each message back at once.
+// loop is a broker that delivers each message at once.
 type loop struct {
 	diary    *diary
 	mutex    sync.Mutex
 	arrivals map[string]func([]byte, time.Time)
-	before   func() // the first message is published; nil for nothing
+	before   func() // called before the first message is published; may be nil
 	gone     bool
 }
 
@@ -82,7 +82,7 @@ func (r *reported) Ended(trial contract.Trial) error {
 	return nil
 }
 
-// agentOf writes down when it is asked, and is slow to open barriers.
+// agentOf returns an agent that records its requests, and opens barriers slowly.
 func agentOf(t *testing.T, kept *diary) *agentclient.Agent {
 	t.Helper()
 	url, pin := agentclienttest.Serve(t, http.HandlerFunc(func(answer http.ResponseWriter, request *http.Request) {
@@ -118,6 +118,6 @@ func TestOnlyTheLoadIsSampled(t *testing.T) {
 		t.Errorf("%+v", trial)
 	}
 	if waited := trial.Exchange.SessionNanoseconds - trial.DurationNanoseconds; waited >= barrierTakes.Nanoseconds() {
-		t.Errorf("a session has %d ns of waiting for others", waited)
+		t.Errorf("the session contains %d ns of waiting for other parts", waited)
 	}
 }

@@ -14,8 +14,8 @@ const WarmRounds = 20
 
 const (
 	warmRound = 250 * time.Millisecond
-	warmGain  = 0.95 // of the best round's median: less is no gain
-	warmVain  = 3    // rounds without a gain, after which there is none to come
+	warmGain  = 0.95 // of the best round's median: a median above it is no gain
+	warmVain  = 3    // rounds without a gain, after which no more gain is expected
 )
 
 // warm lets as many pairs as in a trial exchange messages until their round trip no longer falls. The first messages of a cold

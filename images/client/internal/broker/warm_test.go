@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// warming is a broker whose round trips take as long as they do after a time.
+// warming is a broker whose round trips depend on how long it has been used.
 type warming struct {
 	takes   func(after time.Duration) time.Duration
 	began   time.Time
@@ -37,15 +37,15 @@ func (l warmingLink) Publish(_ string, _ uint64, message []byte) error {
 
 func TestBrokerIsWarmedUntilRoundTripsAreStable(t *testing.T) {
 	for name, test := range map[string]struct {
-		falls  int // rounds in which a round trip is a tenth shorter than in the one before
+		falls  int // rounds with round trips that are 10% shorter than in the previous one
 		most   int
 		rounds int
 	}{
-		"warm at once":             {0, 20, 1 + warmVain},
-		"warm at last":             {2, 20, 3 + warmVain},
-		"as long as it may":        {99, 20, 20},
-		"no longer than the limit": {99, 2, 2},
-		"not at all":               {99, 0, 0},
+		"warm at the start":     {0, 20, 1 + warmVain},
+		"warm after two rounds": {2, 20, 3 + warmVain},
+		"never warm":            {99, 20, 20},
+		"never warm, low limit": {99, 2, 2},
+		"no rounds":             {99, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -60,7 +60,7 @@ func TestBrokerIsWarmedUntilRoundTripsAreStable(t *testing.T) {
 					t.Errorf("%d rounds, not %d", rounds, test.rounds)
 				}
 				if driver.began.IsZero() != (test.most == 0) {
-					t.Error("it connects only to warm the broker")
+					t.Error("the client must connect exactly if it has rounds")
 				}
 			})
 		})

@@ -52,7 +52,7 @@ func Start(t *testing.T, port int) *Capture {
 	return made
 }
 
-// listen takes incoming frames of IPv4 only. On loopback, each one comes in once.
+// listen takes incoming frames of IPv4 only. On loopback, each one arrives once.
 func listen(descriptor, port int) error {
 	loopback, err := net.InterfaceByName("lo")
 	if err != nil {

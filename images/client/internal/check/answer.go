@@ -14,8 +14,8 @@ const (
 	timeout       = 5 * time.Second
 )
 
-// Answer sends every question back, over TCP and UDP at the same address, until ctx ends. It takes no more than mostAtOnce
-// connections at a time, and of each one question.
+// Answer sends every question back, over TCP and UDP at the same address, until ctx ends. It accepts at most mostAtOnce
+// connections at a time, and one question on each.
 func Answer(ctx context.Context, address string) error {
 	var config net.ListenConfig
 	streams, err := config.Listen(ctx, "tcp", address)
@@ -59,7 +59,7 @@ func answerStreams(listener net.Listener) error {
 			defer func() { <-free }()
 			defer socket.Close()
 			if socket.SetDeadline(time.Now().Add(timeout)) == nil {
-				_, _ = io.CopyN(socket, socket, questionBytes) // one that asks nothing gets nothing
+				_, _ = io.CopyN(socket, socket, questionBytes) // a client that sends nothing gets nothing
 			}
 		}()
 	}
@@ -73,7 +73,7 @@ func answerPackets(socket net.PacketConn) error {
 		case errors.Is(err, net.ErrClosed):
 			return err
 		case err == nil && size == questionBytes:
-			_, _ = socket.WriteTo(question[:size], sender) // one that cannot be reached asks again
+			_, _ = socket.WriteTo(question[:size], sender) // a client that gets no answer asks again
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package check finds out what a pod on a node can do: whom it reaches, and what its kernel allows.
+// Package check reports what a pod on a node can do: which peers it reaches, and what its kernel allows.
 package check
 
 import (
@@ -30,17 +30,17 @@ type Peer struct {
 	Host     string `json:"host"`     // name of its Service
 }
 
-// Options say what is found out.
+// Options are the options of a check.
 type Options struct {
 	Peers     []Peer
 	Collector string        // HOST:PORT
-	Directory string        // whose disk is looked at
+	Directory string        // whose disk is reported
 	Each      time.Duration // for one attempt
 	Timeout   time.Duration // for all attempts
 	Now       func() time.Time
 }
 
-// Report is what was found. What the kernel does not report is absent.
+// Report is the result of a check. Values that the kernel does not report are absent.
 type Report struct {
 	Record       string    `json:"record"`
 	Contract     int       `json:"contract"`
@@ -56,7 +56,7 @@ type Report struct {
 	Peers        []Reached `json:"peers"`
 }
 
-// Reached says how questions to a peer ended: ok, or in a few words why not.
+// Reached holds the outcome of each question to a peer: ok, or why not in a few words.
 type Reached struct {
 	Name     string `json:"name"`
 	TCP      string `json:"tcp,omitempty"`

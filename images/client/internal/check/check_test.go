@@ -21,7 +21,7 @@ import (
 
 const groupRange = "/proc/sys/net/ipv4/ping_group_range"
 
-// answering answers questions at the address that it returns.
+// answering starts a peer that answers, and returns its address.
 func answering(t *testing.T) string {
 	t.Helper()
 	streams, packets := both(t)
@@ -80,7 +80,7 @@ func briefly(peers ...Peer) Options {
 	return asked
 }
 
-func TestEveryPeerSaysWhichWayIsOpen(t *testing.T) {
+func TestOpenPathsToEachPeerAreReported(t *testing.T) {
 	address := answering(t)
 	found := Run(t.Context(), options(Peer{"one", address, address, address, "localhost"}, Peer{Name: "other", Service: address})).Peers
 	if one := found[0]; one.TCP != ok || one.UDP != ok || one.Service != ok || one.NodePort != ok || one.DNS != ok || one.Name != "one" {
@@ -91,7 +91,7 @@ func TestEveryPeerSaysWhichWayIsOpen(t *testing.T) {
 	}
 }
 
-func TestClosedWaysAreDistinguished(t *testing.T) {
+func TestDroppedAndRefusedConnectionsAreDistinguished(t *testing.T) {
 	dropped, refused := silent(t), closed(t)
 	found := Run(t.Context(), briefly(Peer{"dropped", dropped, dropped, dropped, ""}, Peer{"refused", refused, refused, refused, "no.such.invalid"})).Peers
 	if one := found[0]; one.TCP != "timed out" || one.UDP != "timed out" || one.Service != "timed out" || one.NodePort != "timed out" {
@@ -102,7 +102,7 @@ func TestClosedWaysAreDistinguished(t *testing.T) {
 	}
 }
 
-func TestAnotherProgramIsNoPeer(t *testing.T) {
+func TestAnotherProgramIsNotAPeer(t *testing.T) {
 	streams, _ := both(t)
 	defer streams.Close()
 	go func() {
@@ -120,7 +120,7 @@ func TestAnotherProgramIsNoPeer(t *testing.T) {
 	}
 }
 
-func TestAWayThatOpensLateIsOpen(t *testing.T) {
+func TestPathThatOpensLateIsOpen(t *testing.T) {
 	address := closed(t)
 	var attempts int
 	err := until(t.Context(), time.Second, func(ctx context.Context) error {
@@ -135,7 +135,7 @@ func TestAWayThatOpensLateIsOpen(t *testing.T) {
 	}
 }
 
-func TestManyConnectionsThatAskNothingAreServedInTurn(t *testing.T) {
+func TestIdleConnectionsDoNotBlockAnExchange(t *testing.T) {
 	address := answering(t)
 	for range mostAtOnce - 1 {
 		socket, err := net.Dial("tcp", address)
@@ -149,7 +149,7 @@ func TestManyConnectionsThatAskNothingAreServedInTurn(t *testing.T) {
 	}
 }
 
-func TestTheCollectorSpeaksTLS(t *testing.T) {
+func TestCollectorIsReachedOnlyByTLS(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	asked := options()
@@ -164,7 +164,7 @@ func TestTheCollectorSpeaksTLS(t *testing.T) {
 	}
 }
 
-func TestTheClockOfTheNodeIsReported(t *testing.T) {
+func TestNodeClockIsReported(t *testing.T) {
 	asked := options()
 	asked.Now = func() time.Time { return time.Unix(0, 0) }
 	if found := Run(t.Context(), asked); found.StartedAt != "1970-01-01T00:00:00Z" || found.EndedAt != found.StartedAt {
@@ -172,7 +172,7 @@ func TestTheClockOfTheNodeIsReported(t *testing.T) {
 	}
 }
 
-func TestTheDiskOfADirectoryIsReported(t *testing.T) {
+func TestDiskOfTheDirectoryIsReported(t *testing.T) {
 	asked := options()
 	asked.Directory = t.TempDir()
 	found := Run(t.Context(), asked)
@@ -185,10 +185,10 @@ func TestTheDiskOfADirectoryIsReported(t *testing.T) {
 	}
 }
 
-// TestEchoRequestsNeedTheirGroup runs in a network of its own, because the range of groups belongs to one.
-func TestEchoRequestsNeedTheirGroup(t *testing.T) {
+// TestPingNeedsAnAllowedGroup runs in its own network namespace, which has its own range of groups.
+func TestPingNeedsAnAllowedGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root may make a network")
+		t.Skip("only root can create a network namespace")
 	}
 	runtime.LockOSThread() // and never unlock it: the thread ends with the test
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
@@ -216,7 +216,7 @@ func TestEchoRequestsNeedTheirGroup(t *testing.T) {
 	}
 }
 
-func TestALateReplyIsNoReply(t *testing.T) {
+func TestDeadlineIsReportedAsTimedOut(t *testing.T) {
 	for _, err := range []error{context.DeadlineExceeded, os.ErrDeadlineExceeded} {
 		if found := outcome(err); found != "timed out" {
 			t.Error(found)
@@ -224,7 +224,7 @@ func TestALateReplyIsNoReply(t *testing.T) {
 	}
 }
 
-func TestTheLongestReportFitsATerminationMessage(t *testing.T) {
+func TestLongestReportFitsInATerminationMessage(t *testing.T) {
 	size, memory, long := int64(1<<62), false, strings.Repeat("x", 63)
 	report := Report{
 		Record: "Check", Contract: contract.Version, StartedAt: contract.FormatTime(time.Unix(0, 1)), EndedAt: contract.FormatTime(time.Unix(0, 1)),

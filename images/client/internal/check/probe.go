@@ -22,8 +22,8 @@ const (
 
 var errOther = errors.New("another program answers")
 
-// until asks again until something answers or ctx ends: a network policy and the rules of a Service take effect late for a new
-// pod. It returns the last problem.
+// until repeats a question until it is answered or ctx ends: a network policy and the rules of a Service take effect
+// late for a new pod. It returns the last error.
 func until(ctx context.Context, each time.Duration, ask func(context.Context) error) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, each)
@@ -73,7 +73,7 @@ func lookUp(ctx context.Context, host string) error {
 
 // handshake opens a TLS connection, and sends no credentials.
 func handshake(ctx context.Context, address string) error {
-	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // nothing is sent or believed
+	config := &tls.Config{MinVersion: tls.VersionTLS13, InsecureSkipVerify: true} // nothing is sent or trusted
 	socket, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return err
@@ -144,7 +144,7 @@ func question() []byte {
 	return asked
 }
 
-// outcome returns what became of a question in few characters, because a kubelet keeps 4096 bytes of all of them.
+// outcome returns the outcome of a question in few characters, because a kubelet keeps only 4096 bytes in all.
 func outcome(err error) string {
 	var name *net.DNSError
 	var network net.Error

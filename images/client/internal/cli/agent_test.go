@@ -22,7 +22,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// agentFields are the fields of a target that name an agent with these options, and with what is around its answers.
+// agentFields starts an agent, and returns the fields of a target that name it. `around` wraps its handler.
 func agentFields(t *testing.T, options agent.Options, around ...func(http.Handler) http.Handler) []string {
 	t.Helper()
 	options.Token, options.Interval = "secret", 10*time.Millisecond
@@ -41,19 +41,19 @@ func agentFields(t *testing.T, options agent.Options, around ...func(http.Handle
 	return []string{"agent.url=" + url, "agent.tokenFile=" + token, "agent.pinFile=" + pinFile}
 }
 
-func TestPorts(t *testing.T) {
+func TestPortListIsParsed(t *testing.T) {
 	ports, err := parsePorts("8080, 8443")
 	if err != nil || !maps.Equal(ports, map[uint16]bool{8080: true, 8443: true}) {
 		t.Errorf("%v %v", ports, err)
 	}
 	for _, wrong := range []string{"http", "65536", "8080,"} {
 		if _, err := parsePorts(wrong); err == nil {
-			t.Errorf("%q was taken", wrong)
+			t.Errorf("%q was accepted", wrong)
 		}
 	}
 }
 
-// keyFile has a private key as the operator makes it.
+// keyFile writes a private key like the operator's, and returns its pin.
 func keyFile(t *testing.T) (path, pin string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -85,7 +85,7 @@ func TestAgentNeedsATokenAndAKey(t *testing.T) {
 	}
 }
 
-// TestAgentServesUntilTermination knows the agent by its key, and finds it at no other address.
+// TestAgentServesUntilTermination checks the key of an agent, and that it serves at no other address.
 func TestAgentServesUntilTermination(t *testing.T) {
 	token := filepath.Join(t.TempDir(), "token")
 	write(t, token, "secret")
@@ -96,7 +96,7 @@ func TestAgentServesUntilTermination(t *testing.T) {
 		go func() {
 			ended <- Main([]string{"agent", "--address", address, "--port", port, "--directory", t.TempDir(), "--token-file", token, "--key-file", file})
 		}()
-		eventually(t, "it answers", func() bool { return isHealthy(net.JoinHostPort(address, port), pin) })
+		eventually(t, "the agent answers", func() bool { return isHealthy(net.JoinHostPort(address, port), pin) })
 		if conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port)); err == nil {
 			conn.Close()
 			t.Errorf("the agent at %s answers at 127.0.0.1, too", address)
@@ -110,7 +110,7 @@ func TestAgentServesUntilTermination(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 		case <-time.After(soon):
-			t.Errorf("it continues after %v", soon)
+			t.Errorf("the agent still runs after %v", soon)
 		}
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// paces of publishers without subscribers, by delivery.
+// alonePaces are the paces of publishers without subscribers, by delivery.
 var alonePaces = map[string]string{"AtMostOnce": "asFastAsPossible", "AtLeastOnce": "unacknowledged=1", "ExactlyOnce": "unacknowledged=4"}
 
-// publishesAlone counts what the broker says that it has taken, and nothing that only subscribers would tell.
+// publishesAlone asserts that publishers without subscribers count acknowledgements, and no arrivals.
 func publishesAlone(t *testing.T, arguments func(tls string, more ...string) []string, deliveries ...string) {
 	for _, delivery := range deliveries {
 		pace := alonePaces[delivery]
@@ -33,12 +33,12 @@ func publishesAlone(t *testing.T, arguments func(tls string, more ...string) []s
 	}
 }
 
-func TestPublishingWithoutSubscribers(t *testing.T) {
+func TestPublishersWithoutSubscribersCountAcknowledgements(t *testing.T) {
 	t.Parallel()
 	publishesAlone(t, startMosquitto(t, later).arguments, "AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 }
 
-func TestPaceOfAcknowledgementsLosesNothing(t *testing.T) {
+func TestAcknowledgedPacingLosesNothing(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, delivery := range []string{"AtLeastOnce", "ExactlyOnce"} {
@@ -49,7 +49,7 @@ func TestPaceOfAcknowledgementsLosesNothing(t *testing.T) {
 	}
 }
 
-func TestStrikeUnacknowledgedMessagesDoNotCountAsSent(t *testing.T) {
+func TestStrikeUnconfirmedMessagesFailTheTrial(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	outcome := broker.struck(t, broker.load(400_000, "role=Alone", "delivery=AtMostOnce", "asFastAsPossible", "sizeBytes=100", patient), func() { broker.restart(t) })
@@ -58,7 +58,7 @@ func TestStrikeUnacknowledgedMessagesDoNotCountAsSent(t *testing.T) {
 	}
 }
 
-// kafkaAlone publishes with acknowledgements and without: then Kafka is asked for what it has taken.
+// kafkaAlone publishes with acknowledgements and without. Without them, Kafka is asked how many messages it has.
 func kafkaAlone(t *testing.T, broker *kafkaBroker) {
 	publishesAlone(t, broker.arguments, "AtLeastOnce")
 	exchange := measured(t, broker.arguments("None", "role=Alone", "asFastAsPossible", "messages=1000", "maxInFlight=64", "sizeBytes=20000")...)[0].Exchange

@@ -20,7 +20,7 @@ import (
 // spareHeap delays garbage collection: a heap of only a few messages would be collected a hundred times per second.
 const spareHeap = 32 << 20
 
-const engineCipher = "AES128GCM" // an engine says which ciphers it has: the key is the same for all
+const engineCipher = "AES128GCM" // an engine announces its ciphers; the key is the same for all
 
 const mostOfTwoBytes = 32000 // messages in flight, whose numbers repeat
 
@@ -106,7 +106,7 @@ func brokerTarget(given *plan.BrokerPlan, target *plan.BrokerTarget, content *pa
 		}
 		made.Options.Messenger = messenger
 	}
-	if program != nil { // it encodes by itself
+	if program != nil { // the engine encodes
 		made.Options.Engine, made.Options.Compression, made.Options.Encryption = program, "None", "None"
 	}
 	return made, nil
@@ -177,7 +177,7 @@ func checkBroker(given *plan.BrokerPlan) error {
 		if given.ResumeSessions || given.Targets[0].ClientCertificateFile != "" {
 			return errors.New("an engine has neither resumeSessions nor clientCertificateFile: leave out engine")
 		}
-		return nil // it says what else it can do
+		return nil // the engine announces what it can do
 	}
 	_, err := payload.NewCodec(given.Compression, "None", nil)
 	return err

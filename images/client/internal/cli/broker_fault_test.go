@@ -10,16 +10,16 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// many are the messages of a load that takes a second or more.
+// many is the number of messages of a load that takes a second or more, by delivery.
 var many = map[string]int{"AtMostOnce": 50_000, "AtLeastOnce": 10_000, "ExactlyOnce": 5_000}
 
 const (
 	endless = 10_000_000                           // messages of a load that only a fault ends
-	patient = "deliveryTimeoutMilliseconds=300000" // without losses it takes no time
-	limit   = "deadlineSeconds=400"                // of a load that something wrong keeps from its end
+	patient = "deliveryTimeoutMilliseconds=300000" // reached only if messages are lost
+	limit   = "deadlineSeconds=400"                // of a load that a fault keeps from ending
 )
 
-func tell(t *testing.T, process *exec.Cmd, which syscall.Signal) {
+func sendSignal(t *testing.T, process *exec.Cmd, which syscall.Signal) {
 	t.Helper()
 	if err := process.Process.Signal(which); err != nil {
 		t.Fatal(err)
@@ -43,8 +43,8 @@ func TestStrikeRestartedBrokerWithItsVolumeLosesNothing(t *testing.T) {
 	}
 }
 
-// TestStrikeKilledBrokerWithoutVolumeIsResubscribed loses the messages in flight, and waits for them until the timeout.
-func TestStrikeKilledBrokerWithoutVolumeIsResubscribed(t *testing.T) {
+// TestStrikeClientsResubscribeToAKilledBroker loses the messages in flight, and waits for them until the timeout.
+func TestStrikeClientsResubscribeToAKilledBroker(t *testing.T) {
 	t.Parallel()
 	for _, delivery := range []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"} {
 		t.Run(delivery, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestStrikeLostBrokerFailsItsTrials(t *testing.T) {
 		t.Run(delivery, func(t *testing.T) {
 			t.Parallel()
 			broker := startMosquitto(t, later)
-			unreachable(t, broker, 2, func() { broker.kill(t) }, "delivery="+delivery, "trials=1-2")
+			failsAllTrials(t, broker, 2, func() { broker.kill(t) }, "delivery="+delivery, "trials=1-2")
 		})
 	}
 }
@@ -80,21 +80,21 @@ func TestStrikeLostBrokerFailsItsTrials(t *testing.T) {
 func TestStrikeBlockedBrokerFailsItsTrial(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
-	unreachable(t, broker, 1, func() { tell(t, broker.process, syscall.SIGSTOP) }, "sizeBytes=65536")
+	failsAllTrials(t, broker, 1, func() { sendSignal(t, broker.process, syscall.SIGSTOP) }, "sizeBytes=65536")
 }
 
-// unreachable holds that a broker's fault fails all trials, soon and with their reason.
-func unreachable(t *testing.T, broker *mosquitto, trials int, fault func(), more ...string) {
+// failsAllTrials asserts that a fault of a broker soon fails all trials with BrokerUnreachable.
+func failsAllTrials(t *testing.T, broker *mosquitto, trials int, fault func(), more ...string) {
 	t.Helper()
 	var since time.Time
 	one := strike{
 		loads: []load{broker.load(endless, append(more, "asFastAsPossible", "deliveryTimeoutMilliseconds=2000")...)}, trial: 1, freeze: clientItself,
-		harm: func([]*client) {
+		fault: func([]*client) {
 			fault()
 			since = time.Now()
 		},
 	}
-	outcome := one.land(t)[0]
+	outcome := one.run(t)[0]
 	if took := time.Since(since); outcome.code != 0 || outcome.seal.Failure != nil || len(outcome.trials) != trials || took > soon {
 		t.Fatalf("exit code %d, %d trials, %+v, after %v", outcome.code, len(outcome.trials), outcome.seal.Failure, took)
 	}
@@ -117,7 +117,7 @@ func TestTerminationEndsALoad(t *testing.T) {
 // terminates asserts that a client ends soon after a signal, and reports it.
 func terminates(t *testing.T, client *client) {
 	t.Helper()
-	tell(t, client.Cmd, syscall.SIGTERM)
+	sendSignal(t, client.Cmd, syscall.SIGTERM)
 	since := time.Now()
 	outcome := client.ended(t)
 	if took := time.Since(since); outcome.code != exitInterrupted || outcome.seal.Failure == nil || outcome.seal.Failure.Reason != "Interrupted" || took > soon {
@@ -149,11 +149,11 @@ func TestTerminationEndsALoadInAnyStateOfTheBroker(t *testing.T) {
 				client := launch(t, of.arguments(1)...)
 				eventually(t, "the load has begun", of.begun)
 				fault(t, broker)
-				tell(t, client.Cmd, syscall.SIGTERM)
+				sendSignal(t, client.Cmd, syscall.SIGTERM)
 				since := time.Now()
 				outcome := client.ended(t)
 				if took := time.Since(since); took > soon {
-					t.Errorf("it took %v", took)
+					t.Errorf("the client ended after %v", took)
 				}
 				failed := len(outcome.trials) == 1 && outcome.trials[0].Outcome == contract.Failed // before the signal
 				if !failed && (outcome.code != exitInterrupted || outcome.seal.Failure == nil || outcome.seal.Failure.Reason != "Interrupted") {

@@ -19,7 +19,7 @@ import (
 
 var later = time.Now().Add(time.Hour)
 
-// measured runs `broker` to its end, all well, and gives its trials.
+// measured runs a client, asserts that all trials complete, and returns them.
 func measured(t *testing.T, arguments ...string) []contract.Trial {
 	t.Helper()
 	code, trials, seal := sealed(t, arguments...)
@@ -37,7 +37,8 @@ func measured(t *testing.T, arguments ...string) []contract.Trial {
 	return trials
 }
 
-// TestEveryDeliveryCountsEveryMessage has each delivery with each version of TLS, and each of both with each encoding.
+// TestEveryDeliveryCountsEveryMessage combines each delivery with each version of TLS, and each of both with each
+// encoding.
 func TestEveryDeliveryCountsEveryMessage(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
@@ -76,7 +77,7 @@ func TestEveryDeliveryCountsEveryMessage(t *testing.T) {
 	}
 }
 
-func TestSizesFromTwoBytes(t *testing.T) {
+func TestMessagesOfAllSizesArrive(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, size := range []int{2, 7, 8, 1 << 20} {
@@ -87,7 +88,7 @@ func TestSizesFromTwoBytes(t *testing.T) {
 	}
 }
 
-func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
+func TestFolderMessagesAreCountedByTheirSizes(t *testing.T) {
 	t.Parallel()
 	broker, folder := startMosquitto(t, later), t.TempDir()
 	write(t, filepath.Join(folder, "1"), "message 1")
@@ -104,7 +105,7 @@ func TestOwnMessagesArriveAndAreCountedByTheirSizes(t *testing.T) {
 	}
 }
 
-func TestKafkaAcceptsLargestOwnMessage(t *testing.T) {
+func TestKafkaDriverAllowsTheLargestFolderMessage(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "1"), "message 1")
 	write(t, filepath.Join(folder, "2"), fmt.Sprintf("%05000d", 2))
@@ -156,7 +157,7 @@ func TestTuningIsRecordedAndAllMessagesAreCounted(t *testing.T) {
 	}
 }
 
-// TestPaceIsKept by all messages, or until an end that some do not make.
+// TestPaceIsKept sends a number of messages, or as many as are due in a time, of which some may not be sent.
 func TestPaceIsKept(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
@@ -191,7 +192,7 @@ func TestOverloadIsCountedAsLateSends(t *testing.T) {
 	}
 }
 
-func TestAnotherPartSendsEchoes(t *testing.T) {
+func TestEchoPartSendsMessagesBack(t *testing.T) {
 	t.Parallel()
 	for _, keeps := range []string{"connections=EachTrial", "connections=Kept"} {
 		t.Run(keeps, func(t *testing.T) {
@@ -227,13 +228,13 @@ func echoesComeBack(t *testing.T, more ...string) {
 func TestRefusalHasItsReason(t *testing.T) {
 	t.Parallel()
 	usual := startMosquitto(t, later)
-	stranger := startMosquitto(t, later)
+	other := startMosquitto(t, later)
 	for name, test := range map[string]struct {
 		reason    string
 		arguments []string
 	}{
 		"password":    {"CredentialsRefused", instead(usual.arguments("None"), "passwordFile="+usual.folder+"/wrong")},
-		"CA":          {"CertificateUnknown", instead(usual.arguments("TLSv1.3"), "caFile="+stranger.folder+"/tls.crt")},
+		"CA":          {"CertificateUnknown", instead(usual.arguments("TLSv1.3"), "caFile="+other.folder+"/tls.crt")},
 		"name":        {"CertificateUnknown", usual.arguments("TLSv1.2", "serverName=another")},
 		"expired":     {"CertificateExpired", startMosquitto(t, time.Now().Add(-time.Hour)).arguments("TLSv1.3")},
 		"no TLS":      {"TlsVersionRefused", instead(usual.arguments("TLSv1.3"), fmt.Sprintf("url=mqtts://127.0.0.1:%d", usual.port))},

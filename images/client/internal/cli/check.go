@@ -53,7 +53,7 @@ ping, by their Service, by its port on their node and by its name. With --listen
 	return command
 }
 
-// runCheck prints the report, and writes it to the termination message for those who cannot read the log.
+// runCheck prints the report, and writes it to the termination message for readers without access to the log.
 func runCheck(ctx context.Context, options check.Options, terminationLog string) error {
 	report := check.Run(ctx, options)
 	if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-func TestACheckPrintsOneLineAndSealsIt(t *testing.T) {
+func TestCheckPrintsAndSealsOneLine(t *testing.T) {
 	address := fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
 	process(t, nil, "check", "--listen", address)
 	var printed bytes.Buffer
@@ -29,7 +29,7 @@ func TestACheckPrintsOneLineAndSealsIt(t *testing.T) {
 	}
 }
 
-func TestACheckOfTooManyPeersSaysSo(t *testing.T) {
+func TestCheckRefusesInvalidPeers(t *testing.T) {
 	arguments := []string{"check"}
 	for range 13 {
 		arguments = append(arguments, "--peer", `{"name": "one"}`)

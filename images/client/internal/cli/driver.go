@@ -31,7 +31,7 @@ const (
 // schemes are the schemes of brokers, and whether each uses TLS.
 var schemes = map[string]bool{"mqtt": false, "mqtts": true, kafkaScheme: false, kafkaScheme + "s": true, httpScheme: false, httpScheme + "s": true}
 
-// account is how a broker knows its client.
+// account identifies a client to a broker.
 type account struct{ username, password string }
 
 // newDriver returns the driver for the broker of a target, for messages of a pool. It is the engine's if there is one.

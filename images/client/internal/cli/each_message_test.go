@@ -7,11 +7,11 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-const synOptions = 8 // of a SYN on loopback, each way, in addition to timestamps
+const synOptions = 8 // bytes in a SYN on loopback, each way, in addition to timestamps
 
 var eachMessage = []string{"connections=EachMessage", "messages=20", "sizeBytes=100", "tuning=Light"}
 
-// TestEachMessageHasAConnection compares what the kernel has counted with what has passed.
+// TestEachMessageHasAConnection compares the kernel's counters with the bytes that pass a proxy.
 func TestEachMessageHasAConnection(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
@@ -19,9 +19,9 @@ func TestEachMessageHasAConnection(t *testing.T) {
 		for delivery, pace := range map[string]string{"AtMostOnce": "asFastAsPossible", "AtLeastOnce": "unacknowledged=1", "ExactlyOnce": "messagesPerSecond=100"} {
 			t.Run(version+" "+delivery, func(t *testing.T) {
 				t.Parallel()
-				door := tapped(t, broker.port)
+				proxy := tapped(t, broker.port)
 				load := append(eachMessage, "mqtt.version="+version, "role=Alone", "delivery="+delivery, "topic=each/"+version+"/"+delivery, pace)
-				trial := measured(t, instead(broker.arguments("None", load...), "url=mqtt://"+door.address)...)[0]
+				trial := measured(t, instead(broker.arguments("None", load...), "url=mqtt://"+proxy.address)...)[0]
 				exchange, times := trial.Exchange, trial.Distributions.Acknowledge
 				if times != nil && times.SumNanoseconds < 20*exchange.ConnectNanoseconds {
 					t.Errorf("%d ns until the acknowledgements do not contain connecting: %+v", times.SumNanoseconds, exchange)
@@ -29,10 +29,10 @@ func TestEachMessageHasAConnection(t *testing.T) {
 				if exchange.Acknowledged != 20 || exchange.Connections != 20 || exchange.Errors+exchange.Reconnects+exchange.Retried != 0 {
 					t.Errorf("%+v", exchange)
 				}
-				passed := door.of("-t1-0-p")
+				passed := proxy.of("-t1-0-p")
 				var sent, received int64
 				for _, one := range passed {
-					if found, _ := hello(one.sent.Bytes()); found != level || !bytes.HasSuffix(one.sent.Bytes(), []byte{0xe0, 0}) {
+					if found, _ := parseConnect(one.sent.Bytes()); found != level || !bytes.HasSuffix(one.sent.Bytes(), []byte{0xe0, 0}) {
 						t.Errorf("version %d, and the end %x", found, one.sent.Bytes()[one.sent.Len()-2:])
 					}
 					sent, received = sent+int64(one.sent.Len()), received+int64(one.received.Len())
@@ -44,20 +44,20 @@ func TestEachMessageHasAConnection(t *testing.T) {
 				if exchange.WireSentBytes != sent+headers(exchange.WireSentPackets) || exchange.WireReceivedBytes != received+headers(exchange.WireReceivedPackets) {
 					t.Errorf("%d and %d bytes have passed: %+v", sent, received, exchange)
 				}
-				wholly(t, exchange)
+				containsSetup(t, exchange)
 			})
 		}
 	}
 }
 
-// wholly holds that the load has connected, and that only a part of it was connecting.
-func wholly(t *testing.T, exchange *contract.Exchange) {
+// containsSetup asserts that the load contains the setup of its connections, and more.
+func containsSetup(t *testing.T, exchange *contract.Exchange) {
 	t.Helper()
 	packets, bytes := exchange.WireSentPackets+exchange.WireReceivedPackets, exchange.WireSentBytes+exchange.WireReceivedBytes
 	if exchange.LoadBytes != bytes || exchange.LoadPackets != packets {
-		t.Errorf("the load is a part: %+v", exchange)
+		t.Errorf("the load does not contain all packets: %+v", exchange)
 	}
-	// SYN, its answer, the answer's; CONNECT and CONNACK. Then PUBLISH and DISCONNECT, FIN both ways and an answer.
+	// SYN, SYN-ACK and ACK; CONNECT and CONNACK. Then PUBLISH and DISCONNECT, FIN both ways and an ACK.
 	if exchange.SetupPackets < 5*20 || exchange.LoadPackets < exchange.SetupPackets+5*20 || exchange.SetupBytes >= exchange.LoadBytes {
 		t.Errorf("%+v", exchange)
 	}
@@ -86,7 +86,7 @@ func TestSubscribersKeepTheirConnection(t *testing.T) {
 	}
 }
 
-func TestOnlyMqttConnectsForEachMessage(t *testing.T) {
+func TestOnlyMQTTConnectsForEachMessage(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, other := range []string{"engine=example", "url=kafka://127.0.0.1:1"} {

@@ -21,7 +21,7 @@ type ending struct {
 	maker                  func() contract.Engine // of the load; nil: this program
 }
 
-// delivery says where the lines are delivered if no one can read the log.
+// delivery says where the lines are delivered if the log cannot be read.
 type delivery struct {
 	url, tokenFile, pinFile, spool string
 	timeout                        int

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// withExamples puts the engines of the examples into PATH.
+// withExamples adds the example engines to PATH.
 func withExamples(t *testing.T) {
 	t.Helper()
 	folder, err := filepath.Abs("../../../../examples/engine")
@@ -16,8 +16,8 @@ func withExamples(t *testing.T) {
 	t.Setenv("PATH", os.Getenv("PATH")+":"+folder)
 }
 
-// TestEngineOfTheDocumentationMeasures runs what docs/reference/engine-protocol.md is enough for.
-func TestEngineOfTheDocumentationMeasures(t *testing.T) {
+// TestExampleEngineMeasures runs an engine that needs only docs/reference/engine-protocol.md.
+func TestExampleEngineMeasures(t *testing.T) {
 	withExamples(t)
 	broker := startMosquitto(t, later)
 	for _, pace := range []string{"inFlight=4", "messagesPerSecond=1000", "asFastAsPossible"} {
@@ -33,7 +33,7 @@ func TestEngineOfTheDocumentationMeasures(t *testing.T) {
 	}
 }
 
-func TestEngineOfTheDocumentationPublishesAlone(t *testing.T) {
+func TestExampleEnginePublishesWithoutSubscribers(t *testing.T) {
 	withExamples(t)
 	arguments := startMosquitto(t, later).arguments("None", "engine=example", "role=Alone", "messages=500", "asFastAsPossible")
 	if exchange := measured(t, arguments...)[0].Exchange; exchange.Acknowledged != 500 || exchange.AcknowledgedBytes != 500*1024 {
@@ -41,7 +41,7 @@ func TestEngineOfTheDocumentationPublishesAlone(t *testing.T) {
 	}
 }
 
-func TestEngineOfTheDocumentationEchoes(t *testing.T) {
+func TestExampleEngineEchoes(t *testing.T) {
 	withExamples(t)
 	echoesComeBack(t, "connections=Kept", "engine=example", "delivery=AtMostOnce")
 }

@@ -18,7 +18,8 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// gated are iperf3 servers behind gates, and the fields of a target that name the agent that opens them.
+// gated starts iperf3 servers behind gates. It returns them, and the fields of a target that name the agent of the
+// gates.
 func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) (servers []*iperf3, flags []string) {
 	t.Helper()
 	folder, ports := t.TempDir(), map[uint16]bool{}
@@ -27,14 +28,14 @@ func gated(t *testing.T, number int, around ...func(http.Handler) http.Handler) 
 		server := &iperf3{port: porttest.Free(t)}
 		socket := filepath.Join(folder, strconv.Itoa(index))
 		process(t, os.Stderr, "gate", "--socket="+socket, "--", program, "--server", "--forceflush", "--bind", "127.0.0.1", "--port", fmt.Sprint(server.port))
-		eventually(t, "the gate is there", func() bool { return exists(socket) })
+		eventually(t, "the gate exists", func() bool { return exists(socket) })
 		ports[uint16(server.port)] = true
 		servers = append(servers, server)
 	}
 	return servers, agentFields(t, agent.Options{Process: filepath.Base(program), Ports: ports, Gates: folder}, around...)
 }
 
-// named is a program by a name that no other process has.
+// named links a program under a name that no other process has.
 func named(t *testing.T, program string) string {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -64,30 +65,30 @@ func TestServerListensOnlyDuringTrials(t *testing.T) {
 	t.Parallel()
 	servers, flags := gated(t, 1)
 	if servers[0].answers() {
-		t.Error("it listens before its client is there")
+		t.Error("the server listens before its client connects")
 	}
 	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "trials=1-2")...)...)
 	if code != 0 || len(trials) != 2 || trials[1].Outcome != contract.Completed {
 		t.Errorf("exit code %d, %+v", code, trials)
 	}
-	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
+	eventually(t, "the server has stopped listening", func() bool { return !servers[0].answers() })
 }
 
 func TestKilledClientClosesItsGate(t *testing.T) {
 	t.Parallel()
 	servers, flags := gated(t, 1)
 	client := process(t, os.Stderr, servers[0].arguments(append(flags, "durationSeconds=60")...)...)
-	eventually(t, "it listens", servers[0].answers)
-	tell(t, client, syscall.SIGKILL)
+	eventually(t, "the server listens", servers[0].answers)
+	sendSignal(t, client, syscall.SIGKILL)
 	asked := time.Now()
-	eventually(t, "it listens no more", func() bool { return !servers[0].answers() })
+	eventually(t, "the server has stopped listening", func() bool { return !servers[0].answers() })
 	if took := time.Since(asked); took > soon {
-		t.Errorf("it listened for %v", took)
+		t.Errorf("the server listened for %v", took)
 	}
 }
 
-// TestSilentStrangerIsLeftBehind that connects as soon as the server listens, and sends nothing.
-func TestSilentStrangerIsLeftBehind(t *testing.T) {
+// TestSilentConnectionDoesNotBlockTheClient has another client connect as soon as the server listens, and send nothing.
+func TestSilentConnectionDoesNotBlockTheClient(t *testing.T) {
 	t.Parallel()
 	var (
 		servers []*iperf3
@@ -124,7 +125,7 @@ func (o *opening) WriteHeader(status int) {
 
 func (o *opening) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// silent connects until the test ends.
+// silent connects and sends nothing until the test ends.
 func silent(t *testing.T, address string) {
 	connection, err := net.Dial("tcp", address)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// group is publishers and subscribers of a topic, with the deliveries of each message.
+// group is the publishers and subscribers of a topic, and the deliveries of each message.
 type group struct {
 	publishers, subscribers, deliveries int64
 	subscription                        string
@@ -30,7 +30,7 @@ func (g group) fields() []string {
 	}
 }
 
-// countsAll holds that two such groups lose nothing, and count each delivery once.
+// countsAll asserts that two such groups lose nothing, and count each delivery once.
 func (g group) countsAll(t *testing.T, arguments ...string) {
 	t.Helper()
 	for number, trial := range measured(t, append(append(arguments, g.fields()...), "pairs=2", "messages=30", "trials=1-2")...) {
@@ -53,7 +53,7 @@ func (g group) countsAll(t *testing.T, arguments ...string) {
 	}
 }
 
-// TestGroupsCountEveryDelivery of each publisher and subscriber, with each delivery.
+// TestGroupsCountEveryDelivery runs each group with each delivery.
 func TestGroupsCountEveryDelivery(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
@@ -78,7 +78,8 @@ func kafkaGroups(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// TestClosedLoopWaitsForAllSubscribers has a window of one message: none is sent before all have the one before.
+// TestClosedLoopWaitsForAllSubscribers has a window of one message: it is sent when all subscribers have the previous
+// one.
 func TestClosedLoopWaitsForAllSubscribers(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
@@ -88,8 +89,8 @@ func TestClosedLoopWaitsForAllSubscribers(t *testing.T) {
 	}
 }
 
-// TestStrikeGroupsCountWhatAKilledBrokerLoses compares what the subscribers have with what is due.
-func TestStrikeGroupsCountWhatAKilledBrokerLoses(t *testing.T) {
+// TestStrikeGroupsCountLossesOfAKilledBroker compares received and lost deliveries with those that are due.
+func TestStrikeGroupsCountLossesOfAKilledBroker(t *testing.T) {
 	t.Parallel()
 	for _, group := range []group{fanIn, fanOut, spread} {
 		t.Run(group.String(), func(t *testing.T) {
@@ -111,8 +112,8 @@ func TestStrikeGroupsCountWhatAKilledBrokerLoses(t *testing.T) {
 	}
 }
 
-// TestStrikeGroupsLoseNothingByARestart of a broker that keeps its sessions. Shared subscriptions may: Mosquitto 2.0.11 loses some
-// of their messages.
+// TestStrikeGroupsLoseNothingByARestart restarts a broker that keeps its sessions. Shared subscriptions are left out,
+// because Mosquitto 2.0.11 loses some of their messages.
 func TestStrikeGroupsLoseNothingByARestart(t *testing.T) {
 	t.Parallel()
 	for _, group := range []group{fanIn, fanOut} {

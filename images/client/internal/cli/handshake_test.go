@@ -24,7 +24,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// issueCertificate writes a certificate of a client, and its key, that tls.key in a folder signs.
+// issueCertificate writes a client certificate and its key. The certificate is signed by tls.key in the same folder.
 func issueCertificate(t *testing.T, folder string) {
 	t.Helper()
 	authority, err := tls.LoadX509KeyPair(filepath.Join(folder, "tls.crt"), filepath.Join(folder, "tls.key"))
@@ -75,7 +75,7 @@ func presented(folder string) []string {
 
 func at(scheme string, port int) string { return fmt.Sprintf("url=%s://127.0.0.1:%d", scheme, port) }
 
-func TestSessionsAreResumedAsAsked(t *testing.T) {
+func TestTLSSessionsAreResumedOnRequest(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for _, version := range []string{"TLSv1.2", "TLSv1.3"} {
@@ -87,7 +87,7 @@ func TestSessionsAreResumedAsAsked(t *testing.T) {
 					if resumed := exchange.ResumedHandshakes; exchange.TLSHandshakes != exchange.Connections || resumed != map[string]int64{"false": 0, "true": exchange.TLSHandshakes}[resumes] {
 						t.Errorf("resumeSessions %s: %d of %d handshakes of %d connections resumed", resumes, resumed, exchange.TLSHandshakes, exchange.Connections)
 					}
-					// Without headers: on a busy computer more packets do nothing but acknowledge.
+					// Headers are left out: on a busy computer more packets only acknowledge.
 					setup[resumes] = (exchange.SetupBytes - segmentHeaders*exchange.SetupPackets) / exchange.Connections
 				}
 			}
@@ -98,7 +98,7 @@ func TestSessionsAreResumedAsAsked(t *testing.T) {
 	}
 }
 
-func TestCertificatesOfClientsAreRequired(t *testing.T) {
+func TestBrokerRequiresClientCertificates(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	port := broker.requireCertificates(t)
@@ -107,12 +107,12 @@ func TestCertificatesOfClientsAreRequired(t *testing.T) {
 	})
 }
 
-// requiresCertificates has the arguments of a port at which clients need certificates, and the URL of one that asks for none. Where
-// the broker resumes sessions, they need none again.
+// requiresCertificates connects with and without client certificates. `arguments` are for a port that requires
+// certificates, and `open` is the URL of one that does not. `resumes` says whether the broker resumes sessions.
 func requiresCertificates(t *testing.T, folder, open, resumes string, arguments func(tls string, more ...string) []string) {
-	stranger, load := t.TempDir(), []string{"messages=5", "inFlight=1", "trials=1-2"}
-	writeCertificates(t, stranger, later)
-	issueCertificate(t, stranger)
+	other, load := t.TempDir(), []string{"messages=5", "inFlight=1", "trials=1-2"}
+	writeCertificates(t, other, later)
+	issueCertificate(t, other)
 	for _, version := range []string{"TLSv1.2", "TLSv1.3"} {
 		given := arguments(version, load...)
 		for name, test := range map[string]struct {
@@ -122,7 +122,7 @@ func requiresCertificates(t *testing.T, folder, open, resumes string, arguments 
 			"full":     {"", slices.Concat(given, presented(folder))},
 			"resumed":  {"", slices.Concat(given, presented(folder), []string{"resumeSessions=" + resumes})},
 			"none":     {"ClientCertificateRefused", given},
-			"stranger": {"ClientCertificateRefused", slices.Concat(given, presented(stranger))},
+			"other CA": {"ClientCertificateRefused", slices.Concat(given, presented(other))},
 			"unused":   {"ClientCertificateUnused", slices.Concat(instead(given, open), presented(folder))},
 			"absent":   {"SecretUnusable", slices.Concat(given, presented("/absent"))},
 		} {
@@ -146,14 +146,15 @@ func requiresCertificates(t *testing.T, folder, open, resumes string, arguments 
 	}
 }
 
-// TestBytesOfAHandshakeAreThoseOfACapture has connections until the broker has accepted the login.
-func TestBytesOfAHandshakeAreThoseOfACapture(t *testing.T) {
+// TestHandshakeBytesMatchACapture connects until the broker has accepted the login.
+func TestHandshakeBytesMatchACapture(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	comparesWithCapture(t, broker.folder, "mqtts", map[string]int{"": broker.tlsPort, "client.crt": broker.requireCertificates(t)}, false, true)
 }
 
-// comparesWithCapture has the port for each certificate of the client, and whether it resumes sessions.
+// comparesWithCapture has a port for each certificate of the client. `resumes` says whether the client resumes
+// sessions.
 func comparesWithCapture(t *testing.T, folder, scheme string, ports map[string]int, resumes ...bool) {
 	content, err := payload.New("Zeros", 1024, 1)
 	if err != nil {
@@ -172,14 +173,14 @@ func comparesWithCapture(t *testing.T, folder, scheme string, ports map[string]i
 					if err != nil {
 						t.Fatal(err)
 					}
-					compareWithCapture(t, driver, port, resumes)
+					compareHandshake(t, driver, port, resumes)
 				})
 			}
 		}
 	}
 }
 
-func compareWithCapture(t *testing.T, driver broker.Driver, port int, resumes bool) {
+func compareHandshake(t *testing.T, driver broker.Driver, port int, resumes bool) {
 	connect(t, driver).Close() // the first connection has no session to resume
 	capture := capturetest.Start(t, port)
 	connection := connect(t, driver)
@@ -212,9 +213,9 @@ func connect(t *testing.T, driver broker.Driver) broker.Connection {
 	return connection
 }
 
-// TestSetupIsWhatACaptureHasBeforeTheFirstMessage looks at the two connections of a trial, after the two that find the broker
-// ready. The last acknowledgement of TCP may come before or after the trial has read the counters.
-func TestSetupIsWhatACaptureHasBeforeTheFirstMessage(t *testing.T) {
+// TestSetupBytesMatchACapture compares the two connections of a trial. They follow the two that find
+// the broker ready. The last acknowledgement of TCP may come before or after the trial has read the counters.
+func TestSetupBytesMatchACapture(t *testing.T) {
 	t.Parallel()
 	const message, record = 5000, 2200 // bytes: a message has one record or more of 2,300, and no flight of a handshake is as long
 	broker := startMosquitto(t, later)
@@ -249,8 +250,8 @@ func TestSetupIsWhatACaptureHasBeforeTheFirstMessage(t *testing.T) {
 	}
 }
 
-// before returns the bytes before the first segment with a message, with and without acknowledgements that go last, and whether
-// there is such a segment.
+// before returns the bytes before the first segment with a message, and whether there is one. `needed` leaves out the
+// acknowledgements just before that segment.
 func before(segments []capturetest.Segment, record int) (needed, all int64, complete bool) {
 	for _, segment := range segments {
 		if segment.Payload >= record {

@@ -22,25 +22,25 @@ func TestKafka(t *testing.T) {
 	broker := startKafka(t)
 	t.Run("every delivery counts every message", func(t *testing.T) { kafkaCounts(t, broker) })
 	t.Run("groups", func(t *testing.T) { kafkaGroups(t, broker) })
-	t.Run("alone", func(t *testing.T) { kafkaAlone(t, broker) })
+	t.Run("publishers without subscribers", func(t *testing.T) { kafkaAlone(t, broker) })
 	t.Run("connections are kept", func(t *testing.T) { keepsConnections(t, broker.arguments, "ExactlyOnce") })
-	t.Run("known by its own address", func(t *testing.T) { kafkaOpen(t, broker) })
-	t.Run("sizes from two bytes on", func(t *testing.T) { kafkaSizes(t, broker) })
+	t.Run("without an account", func(t *testing.T) { kafkaOpen(t, broker) })
+	t.Run("messages of all sizes", func(t *testing.T) { kafkaSizes(t, broker) })
 	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })
 	t.Run("codecs", func(t *testing.T) { kafkaCodecs(t, broker) })
 	t.Run("refusals", func(t *testing.T) { kafkaRefusals(t, broker) })
-	t.Run("certificates of clients are required", func(t *testing.T) {
+	t.Run("client certificates are required", func(t *testing.T) {
 		requiresCertificates(t, broker.folder, at("kafkas", broker.tlsPort), "false", func(tls string, more ...string) []string {
 			return instead(broker.arguments(tls, more...), at("kafkas", broker.mutualPort))
 		})
 	})
-	t.Run("bytes of a handshake are those of a capture", func(t *testing.T) {
+	t.Run("handshake bytes match a capture", func(t *testing.T) {
 		comparesWithCapture(t, broker.folder, "kafkas", map[string]int{"": broker.tlsPort, "client.crt": broker.mutualPort}, false)
 	})
 	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
 	t.Run("a subscriber that gives up", func(t *testing.T) { kafkaGivesUp(t, broker) })
 	t.Run("a topic that is created late", func(t *testing.T) { kafkaCreatesLate(t, broker) })
-	t.Run("no topic is left", func(t *testing.T) { kafkaLeaves(t, broker) })
+	t.Run("no topic is left", func(t *testing.T) { noTopicIsLeft(t, broker) })
 }
 
 func kafkaCounts(t *testing.T, broker *kafkaBroker) {
@@ -59,7 +59,7 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 			if exchange.Received != 90 || exchange.ReceivedBytes != 90*1024 || exchange.Duplicated+exchange.Errors+exchange.Reconnects != 0 {
 				t.Errorf("%+v", exchange)
 			}
-			if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the transaction before
+			if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the previous transaction
 				t.Errorf("%d retried", exchange.Retried)
 			}
 			if acknowledged := exchange.Acknowledged == 90; acknowledged != (delivery != "AtMostOnce") {
@@ -82,7 +82,7 @@ func kafkaCounts(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaOpen resembles an external cluster: without an account, at its advertised address.
+// kafkaOpen uses Kafka like an external cluster: without an account, at its advertised address.
 func kafkaOpen(t *testing.T, broker *kafkaBroker) {
 	url := fmt.Sprintf("url=kafka://127.0.0.1:%d", broker.openPort)
 	if trial := measured(t, "Broker", url, "messages=20", "inFlight=1", "warmRounds=0")[0]; trial.Exchange.Received != 20 {
@@ -114,7 +114,7 @@ func kafkaBatches(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaCodecs make batches small, and leave payloads as they are.
+// kafkaCodecs asserts that codecs compress batches, and leave payloads unchanged.
 func kafkaCodecs(t *testing.T, broker *kafkaBroker) {
 	for _, codec := range []string{"Gzip", "Snappy", "Lz4", "Zstd"} {
 		exchange := measured(t, broker.arguments("None", "content=Zeros", "kafka.codec="+codec, "messages=50", "asFastAsPossible")...)[0].Exchange
@@ -125,14 +125,14 @@ func kafkaCodecs(t *testing.T, broker *kafkaBroker) {
 }
 
 func kafkaRefusals(t *testing.T, broker *kafkaBroker) {
-	stranger := t.TempDir()
-	writeCertificates(t, stranger, later)
+	other := t.TempDir()
+	writeCertificates(t, other, later)
 	for name, test := range map[string]struct {
 		reason    string
 		arguments []string
 	}{
 		"password":    {"CredentialsRefused", instead(broker.arguments("None"), "passwordFile="+broker.folder+"/wrong")},
-		"CA":          {"CertificateUnknown", instead(broker.arguments("TLSv1.3"), "caFile="+stranger+"/tls.crt")},
+		"CA":          {"CertificateUnknown", instead(broker.arguments("TLSv1.3"), "caFile="+other+"/tls.crt")},
 		"name":        {"CertificateUnknown", broker.arguments("TLSv1.2", "serverName=another")},
 		"no TLS":      {"TlsVersionRefused", instead(broker.arguments("TLSv1.3"), fmt.Sprintf("url=kafkas://127.0.0.1:%d", broker.port))},
 		"unreachable": {"BrokerUnreachable", instead(broker.arguments("None", "readyMilliseconds=300"), "url=kafka://127.0.0.1:1")},
@@ -152,33 +152,33 @@ func kafkaRefusals(t *testing.T, broker *kafkaBroker) {
 // kafkaGivesUp asserts that a subscriber deletes its topic, although a slow broker did not answer while it subscribed.
 func kafkaGivesUp(t *testing.T, broker *kafkaBroker) {
 	driver := openDriver(broker)
-	publisher, subscriber := connects(t, driver), connects(t, driver)
+	publisher, subscriber := connectKafka(t, driver), connectKafka(t, driver)
 	defer publisher.Close()
 	const topic = "tierbench.slow"
 	if err := publisher.Prepare(t.Context(), topic, false); err != nil {
 		t.Fatal(err)
 	}
 	stop(t, broker.process.Process)
-	defer tell(t, broker.process, syscall.SIGCONT)
-	gives, give := context.WithCancel(t.Context())
+	defer sendSignal(t, broker.process, syscall.SIGCONT)
+	ctx, giveUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- subscriber.Subscribe(gives, topic, func([]byte, time.Time) {}) }()
+	go func() { ended <- subscriber.Subscribe(ctx, topic, func([]byte, time.Time) {}) }()
 	eventually(t, "the broker has a request", func() bool { return unread(t, broker.openPort) > 0 })
-	give()
+	giveUp()
 	if <-ended == nil {
 		t.Error("a frozen broker answers")
 	}
-	tell(t, broker.process, syscall.SIGCONT)
+	sendSignal(t, broker.process, syscall.SIGCONT)
 	subscriber.Close()
-	kafkaLeaves(t, broker)
+	noTopicIsLeft(t, broker)
 }
 
 // kafkaCreatesLate asserts that a subscriber deletes the topic that a slow broker creates after the subscriber gave up.
 func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
-	door, asked, answer := tapped(t, broker.openPort), make(chan struct{}), make(chan struct{})
+	proxy, asked, answer := tapped(t, broker.openPort), make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	door.mutex.Lock()
-	door.holds = func(sent []byte) {
+	proxy.mutex.Lock()
+	proxy.holds = func(sent []byte) {
 		if len(sent) > 6 && binary.BigEndian.Uint16(sent[4:]) == createTopics {
 			once.Do(func() {
 				close(asked)
@@ -186,15 +186,15 @@ func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
 			})
 		}
 	}
-	door.mutex.Unlock()
-	over := openDriver(broker)
-	over.Address = door.address
-	subscriber := connects(t, over)
-	gives, give := context.WithCancel(t.Context())
+	proxy.mutex.Unlock()
+	driver := openDriver(broker)
+	driver.Address = proxy.address
+	subscriber := connectKafka(t, driver)
+	ctx, giveUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- subscriber.Subscribe(gives, "tierbench.late", func([]byte, time.Time) {}) }()
+	go func() { ended <- subscriber.Subscribe(ctx, "tierbench.late", func([]byte, time.Time) {}) }()
 	<-asked
-	give()
+	giveUp()
 	if <-ended == nil {
 		t.Error("subscribed to a topic that does not exist")
 	}
@@ -209,12 +209,12 @@ func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
 	}
 	close(answer)
 	<-closed
-	after := connects(t, openDriver(broker)) // the broker creates its topic after the other one
+	after := connectKafka(t, openDriver(broker)) // the broker creates its topic after the other one
 	if err := after.Subscribe(t.Context(), "tierbench.after", func([]byte, time.Time) {}); err != nil {
 		t.Error(err)
 	}
 	after.Close()
-	kafkaLeaves(t, broker)
+	noTopicIsLeft(t, broker)
 }
 
 func openDriver(broker *kafkaBroker) *kafka.Driver {
@@ -224,7 +224,7 @@ func openDriver(broker *kafkaBroker) *kafka.Driver {
 	}
 }
 
-func connects(t *testing.T, driver *kafka.Driver) exchange.Connection {
+func connectKafka(t *testing.T, driver *kafka.Driver) exchange.Connection {
 	t.Helper()
 	made, err := driver.Connect(t.Context(), "client", exchange.Events{})
 	if err != nil {
@@ -233,8 +233,8 @@ func connects(t *testing.T, driver *kafka.Driver) exchange.Connection {
 	return made
 }
 
-// kafkaLeaves no topic but the broker's own.
-func kafkaLeaves(t *testing.T, broker *kafkaBroker) {
+// noTopicIsLeft waits until only the broker's own topics exist.
+func noTopicIsLeft(t *testing.T, broker *kafkaBroker) {
 	t.Helper()
 	eventually(t, "no topic is left", func() bool {
 		left, err := filepath.Glob(broker.folder + "/data/tierbench.*[0-9]")

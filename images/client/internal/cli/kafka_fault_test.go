@@ -12,7 +12,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// load has so many messages and a topic of its own.
+// load returns a load with a number of messages and its own topic.
 func (k *kafkaBroker) load(messages int, more ...string) load {
 	var topic string
 	return load{
@@ -34,13 +34,14 @@ func TestStrikeKafka(t *testing.T) {
 	t.Run("fenced", func(t *testing.T) { kafkaFenced(t, broker) })
 	t.Run("killed", func(t *testing.T) { kafkaKilled(t, broker) })
 	t.Run("frozen", func(t *testing.T) {
-		kafkaAway(t, broker, func() { tell(t, broker.process, syscall.SIGSTOP) })
-		tell(t, broker.process, syscall.SIGCONT)
+		kafkaUnreachable(t, broker, func() { sendSignal(t, broker.process, syscall.SIGSTOP) })
+		sendSignal(t, broker.process, syscall.SIGCONT)
 	})
-	t.Run("gone", func(t *testing.T) { kafkaAway(t, broker, func() { broker.kill(t) }) })
+	t.Run("gone", func(t *testing.T) { kafkaUnreachable(t, broker, func() { broker.kill(t) }) })
 }
 
-// kafkaFenced takes the producer's name away in mid-load, as the end of its own transaction does when Kafka dies within it.
+// kafkaFenced starts another producer with the same transactional ID during the load. The end of a transaction in which
+// Kafka dies fences the producer, too.
 func kafkaFenced(t *testing.T, broker *kafkaBroker) {
 	of := broker.load(10_000, "delivery=ExactlyOnce", "asFastAsPossible", "maxInFlight=1000", patient)
 	fence := func([]*client) {
@@ -53,23 +54,23 @@ func kafkaFenced(t *testing.T, broker *kafkaBroker) {
 			t.Fatal(err)
 		}
 	}
-	one := strike{loads: []load{of}, trial: 1, freeze: clientItself, harm: fence}
-	trial := one.land(t)[0].only(t)
+	one := strike{loads: []load{of}, trial: 1, freeze: clientItself, fault: fence}
+	trial := one.run(t)[0].only(t)
 	if trial.Outcome != contract.Completed || trial.Exchange.Lost != 0 || trial.Exchange.Retried == 0 {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Exchange)
 	}
 }
 
-// kafkaKilled keeps its volume: nothing that it acknowledged is lost. Under ExactlyOnce it may be struck between a commit and the
-// marker that lets it be read: what waits is read after the next commit, which a closed loop does not make if it waits for just
-// that.
+// kafkaKilled restarts Kafka with its volume, so that no acknowledged message is lost. With ExactlyOnce, Kafka may die
+// between a commit and the marker that makes its messages readable. They become readable after the next commit, for
+// which a closed loop could wait forever.
 func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	deliveries := []string{"AtMostOnce", "AtLeastOnce", "ExactlyOnce"}
 	timeouts := []string{"deliveryTimeoutMilliseconds=60000", patient, patient} // AtMostOnce waits this long for lost messages
 	one := strike{
 		trial: 1, freeze: func([]*client) *os.Process { return broker.process.Process },
 		shows: func() bool { return unread(t, broker.port) > ackBytes },
-		harm: func([]*client) {
+		fault: func([]*client) {
 			broker.kill(t)
 			broker.start(t)
 		},
@@ -77,7 +78,7 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	for index, delivery := range deliveries {
 		one.loads = append(one.loads, broker.load(5000, "delivery="+delivery, "messagesPerSecond=1000", "maxInFlight=1000", timeouts[index]))
 	}
-	for index, outcome := range one.land(t) {
+	for index, outcome := range one.run(t) {
 		trial, delivery := outcome.only(t), deliveries[index]
 		exchange := trial.Exchange
 		if trial.Outcome != contract.Completed || exchange.Reconnects < 2 || exchange.ErrorCauses[contract.Disconnected] < 2 {
@@ -92,8 +93,8 @@ func kafkaKilled(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaAway fails the trial of one client, and does not keep another from its end.
-func kafkaAway(t *testing.T, broker *kafkaBroker, fault func()) {
+// kafkaUnreachable fails the trial of one client, and does not keep another one from ending.
+func kafkaUnreachable(t *testing.T, broker *kafkaBroker, fault func()) {
 	var since time.Time
 	one := strike{
 		loads: []load{
@@ -101,13 +102,13 @@ func kafkaAway(t *testing.T, broker *kafkaBroker, fault func()) {
 			broker.load(endless, "delivery=ExactlyOnce", "asFastAsPossible", patient),
 		},
 		trial: 1, freeze: clientItself,
-		harm: func(clients []*client) {
+		fault: func(clients []*client) {
 			fault()
-			tell(t, clients[1].Cmd, syscall.SIGTERM)
+			sendSignal(t, clients[1].Cmd, syscall.SIGTERM)
 			since = time.Now()
 		},
 	}
-	all := one.land(t)
+	all := one.run(t)
 	took := time.Since(since)
 	fails, ends := all[0], all[1]
 	if trial := fails.only(t); trial.Outcome != contract.Failed || trial.Failure.Reason != "BrokerUnreachable" || took > soon {

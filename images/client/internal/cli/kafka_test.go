@@ -57,12 +57,12 @@ var jars = sync.OnceValues(func() (string, error) {
 	return filepath.Join(folder, "*"), nil
 })
 
-// kafkaBroker is a broker on loopback, known to itself by another name.
+// kafkaBroker is a broker on loopback that advertises another name.
 type kafkaBroker struct {
 	folder        string
 	port, tlsPort int
 	mutualPort    int    // where clients need certificates
-	openPort      int    // where it asks for no account, and is known by its own address
+	openPort      int    // where clients need no account, and the advertised address is its own
 	topic         string // of the load that was started last
 	process       *exec.Cmd
 	ended         chan struct{}
@@ -128,11 +128,11 @@ func (k *kafkaBroker) start(t *testing.T) {
 
 func (k *kafkaBroker) kill(t *testing.T) {
 	t.Helper()
-	tell(t, k.process, syscall.SIGKILL)
+	sendSignal(t, k.process, syscall.SIGKILL)
 	<-k.ended
 }
 
-// arguments of `broker` for it.
+// arguments returns the arguments of a client of this broker.
 func (k *kafkaBroker) arguments(tls string, more ...string) []string {
 	url := fmt.Sprintf("url=kafka://127.0.0.1:%d", k.port)
 	arguments := []string{"Broker", "usernameFile=" + k.folder + "/username", "passwordFile=" + k.folder + "/password",

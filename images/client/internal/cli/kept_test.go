@@ -8,7 +8,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// keepsConnections holds that only the first trial connects, with a pair's sides together or without subscribers.
+// keepsConnections asserts that only the first trial connects, with subscribers and without.
 func keepsConnections(t *testing.T, arguments func(tls string, more ...string) []string, deliveries ...string) {
 	for _, delivery := range deliveries {
 		for role, connections := range map[string]int64{"Both": 4, "Alone": 2} {
@@ -19,7 +19,7 @@ func keepsConnections(t *testing.T, arguments func(tls string, more ...string) [
 					if exchange.Connections != connections || (exchange.Setup != nil) != (index == 0) || exchange.Errors+exchange.Reconnects != 0 {
 						t.Errorf("trial %d: %+v", index, exchange)
 					}
-					if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the transaction before
+					if delivery != "ExactlyOnce" && exchange.Retried != 0 { // a slow broker may ask to wait for the previous transaction
 						t.Errorf("trial %d: %d retried", index, exchange.Retried)
 					}
 					if role == "Both" && (exchange.Received != 60 || exchange.Duplicated+exchange.OutOfOrder != 0) || role == "Alone" && exchange.Acknowledged != 60 {
@@ -34,12 +34,12 @@ func keepsConnections(t *testing.T, arguments func(tls string, more ...string) [
 	}
 }
 
-func TestConnectionsOfMosquittoAreKept(t *testing.T) {
+func TestMosquittoConnectionsAreKept(t *testing.T) {
 	t.Parallel()
 	keepsConnections(t, startMosquitto(t, later).arguments, "AtMostOnce", "AtLeastOnce", "ExactlyOnce")
 }
 
-// TestStrikeBrokenKeptConnectionReconnects breaks it off while another broker is measured.
+// TestStrikeBrokenKeptConnectionReconnects breaks the connection while another broker is measured.
 func TestStrikeBrokenKeptConnectionReconnects(t *testing.T) {
 	t.Parallel()
 	first, other := startMosquitto(t, later), startMosquitto(t, later)
@@ -48,9 +48,9 @@ func TestStrikeBrokenKeptConnectionReconnects(t *testing.T) {
 	of.begun = func() bool { return received(other.port) > loadBytes }
 	one := strike{
 		loads: []load{of}, trial: 2, freeze: func([]*client) *os.Process { return other.process.Process },
-		shows: func() bool { return unread(t, other.port) > ackBytes }, harm: func([]*client) { first.restart(t) },
+		shows: func() bool { return unread(t, other.port) > ackBytes }, fault: func([]*client) { first.restart(t) },
 	}
-	outcome := one.land(t)[0]
+	outcome := one.run(t)[0]
 	if outcome.code != 0 || len(outcome.trials) != 3 {
 		t.Fatalf("exit code %d, %d trials", outcome.code, len(outcome.trials))
 	}

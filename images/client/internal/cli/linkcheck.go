@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	checkSeconds  = 2 // that a transfer takes at the asked rate
+	checkSeconds  = 2 // that a transfer takes at the requested rate
 	leastChecked  = 64 << 10
 	usualMTU      = 1500
 	frameBytes    = 14
 	segmentHeader = 52 // of IPv4 and TCP, with time stamps
 )
 
-// linkCheck returns what measures the link to an agent, or nil if there is none.
+// linkCheck returns a function that measures the link to an agent, or nil if there is none.
 func linkCheck(asked plan.PlannedLink, access plan.AgentAccess) func(context.Context) *contract.Link {
 	if asked.Name == "" || access.URL == "" {
 		return nil
@@ -43,7 +43,7 @@ func linkCheck(asked plan.PlannedLink, access plan.AgentAccess) func(context.Con
 	}
 }
 
-// checkedRate returns the rate of Ethernet frames that a transfer reaches, or nil without an asked rate.
+// checkedRate returns the rate of Ethernet frames that a transfer reaches, or nil without a requested rate.
 func checkedRate(ctx context.Context, askedKilobits int, transfer func(context.Context, int64) (int64, error)) *int64 {
 	if askedKilobits == 0 {
 		return nil

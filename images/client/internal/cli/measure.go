@@ -21,7 +21,7 @@ type measurement struct {
 	series     *contract.Series
 	text       contract.Report // for a person
 	processors int             // that the program uses; 0: all
-	spareHeap  int             // bytes that are never touched, so that garbage is collected seldom
+	spareHeap  int             // bytes that are never touched, so that garbage is collected rarely
 	engine     program         // that makes the load; nil: this program
 }
 

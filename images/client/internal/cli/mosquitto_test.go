@@ -30,7 +30,7 @@ type mosquitto struct {
 	process        *exec.Cmd
 }
 
-// startMosquitto starts one with more lines of configuration; with TLS, by a certificate that is valid until `expires`.
+// startMosquitto starts a broker with further lines of configuration. Its certificate is valid until `expires`.
 func startMosquitto(t *testing.T, expires time.Time, more ...string) *mosquitto {
 	t.Helper()
 	made := &mosquitto{folder: t.TempDir(), port: porttest.Free(t), tlsPort: porttest.Free(t)}
@@ -75,19 +75,19 @@ func (m *mosquitto) start(t *testing.T) {
 // restart stops it as a kubelet does, and starts it again.
 func (m *mosquitto) restart(t *testing.T) {
 	t.Helper()
-	tell(t, m.process, syscall.SIGTERM)
-	tell(t, m.process, syscall.SIGCONT)
+	sendSignal(t, m.process, syscall.SIGTERM)
+	sendSignal(t, m.process, syscall.SIGCONT)
 	_ = m.process.Wait()
 	m.start(t)
 }
 
 func (m *mosquitto) kill(t *testing.T) {
 	t.Helper()
-	tell(t, m.process, syscall.SIGKILL)
+	sendSignal(t, m.process, syscall.SIGKILL)
 	_ = m.process.Wait()
 }
 
-// load has so many messages of each publisher.
+// load returns a load with a number of messages of each publisher.
 func (m *mosquitto) load(messages int, more ...string) load {
 	return load{
 		func(times int) []string {
@@ -97,17 +97,17 @@ func (m *mosquitto) load(messages int, more ...string) load {
 	}
 }
 
-// struck returns the outcome of a client whose messages are in flight at the frozen broker when harm runs.
-func (m *mosquitto) struck(t *testing.T, of load, harm func()) outcome {
+// struck returns the outcome of a client whose messages are in flight at the frozen broker when the fault happens.
+func (m *mosquitto) struck(t *testing.T, of load, fault func()) outcome {
 	t.Helper()
 	one := strike{
 		loads: []load{of}, trial: 1, freeze: func([]*client) *os.Process { return m.process.Process },
-		shows: func() bool { return unread(t, m.port) > ackBytes }, harm: func([]*client) { harm() },
+		shows: func() bool { return unread(t, m.port) > ackBytes }, fault: func([]*client) { fault() },
 	}
-	return one.land(t)[0]
+	return one.run(t)[0]
 }
 
-// arguments of `broker` for it.
+// arguments returns the arguments of a client of this broker.
 func (m *mosquitto) arguments(tls string, more ...string) []string {
 	url := fmt.Sprintf("url=mqtt://127.0.0.1:%d", m.port)
 	arguments := []string{"Broker", "usernameFile=" + m.folder + "/username", "passwordFile=" + m.folder + "/password",
@@ -119,7 +119,7 @@ func (m *mosquitto) arguments(tls string, more ...string) []string {
 	return append(append(arguments, url), more...)
 }
 
-const hang = 5 * time.Minute // nothing that is waited for takes as long on a busy machine
+const hang = 5 * time.Minute // longer than anything takes on a busy machine
 
 func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -130,7 +130,7 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// instead gives the arguments with another value of a flag.
+// instead returns the arguments with another value of a flag.
 func instead(arguments []string, flag string) []string {
 	name, _, _ := strings.Cut(flag, "=")
 	rest := slices.DeleteFunc(slices.Clone(arguments), func(argument string) bool { return strings.HasPrefix(argument, name+"=") })

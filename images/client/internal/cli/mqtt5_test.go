@@ -9,22 +9,22 @@ import (
 
 var levels = map[string]byte{"3.1.1": 4, "5": 5}
 
-func TestVersionIsOnTheWire(t *testing.T) {
+func TestConnectPacketHasTheMQTTVersion(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	for version, level := range levels {
-		door := tapped(t, broker.port)
-		arguments := instead(broker.arguments("None", "mqtt.version="+version, "delivery=ExactlyOnce", "messages=20", "inFlight=2"), "url=mqtt://"+door.address)
+		proxy := tapped(t, broker.port)
+		arguments := instead(broker.arguments("None", "mqtt.version="+version, "delivery=ExactlyOnce", "messages=20", "inFlight=2"), "url=mqtt://"+proxy.address)
 		exchange := measured(t, arguments...)[0].Exchange
 		if exchange.Received != 20 || exchange.Acknowledged != 20 || exchange.Errors+exchange.Duplicated != 0 {
 			t.Errorf("%s: %+v", version, exchange)
 		}
 		for _, ending := range []string{"-p", "-s"} {
-			passed := door.of(ending)
+			passed := proxy.of(ending)
 			if len(passed) == 0 {
 				t.Fatalf("%s: no client %s", version, ending)
 			}
-			if found, _ := hello(passed[0].sent.Bytes()); found != level {
+			if found, _ := parseConnect(passed[0].sent.Bytes()); found != level {
 				t.Errorf("%s: CONNECT has version %d", version, found)
 			}
 		}
@@ -55,8 +55,8 @@ func TestMqtt5CountsEveryMessage(t *testing.T) {
 	}
 }
 
-// TestMqtt5CostsAByteOfEachPublish: a PUBLISH has the length of its properties, and acknowledgements are as short as before.
-func TestMqtt5CostsAByteOfEachPublish(t *testing.T) {
+// TestMqtt5AddsOneByteToEachPublish: a PUBLISH has the length of its properties, and acknowledgements do not grow.
+func TestMqtt5AddsOneByteToEachPublish(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	const messages = 100
@@ -64,7 +64,7 @@ func TestMqtt5CostsAByteOfEachPublish(t *testing.T) {
 	for version := range levels {
 		exchange := light(t, broker, "ExactlyOnce", "None", "mqtt.version="+version, "inFlight=1", fmt.Sprintf("messages=%d", messages))
 		sent[version] = exchange.LoadBytes - segmentHeaders*exchange.LoadPackets
-	} // what answers the last message may come too late to count, and the broker may answer with a reason code
+	} // the answer to the last message may come too late to count, and may have a reason code
 	if more := sent["5"] - sent["3.1.1"]; more < 2*messages-20 || more > 2*messages+20 {
 		t.Errorf("%d messages take %d bytes more", messages, more)
 	}

@@ -17,7 +17,7 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// replacePing lets a script take the place of ping; in it $PING is the real one.
+// replacePing replaces ping by a script, in which $PING is the real program.
 func replacePing(t *testing.T, script string) {
 	t.Helper()
 	real, err := exec.LookPath("ping")

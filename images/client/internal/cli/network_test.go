@@ -69,12 +69,12 @@ func (s *iperf3) answers() bool {
 
 func (s *iperf3) address() string { return fmt.Sprintf("127.0.0.1:%d", s.port) }
 
-// arguments of `network` for it: a second of load, and a few echo requests.
+// arguments returns the arguments of a client of this server: a second of load, and a few echo requests.
 func (s *iperf3) arguments(more ...string) []string {
 	return append([]string{"Network", "server=" + s.address(), "durationSeconds=1", "ping.count=3", "ping.intervalMilliseconds=10"}, more...)
 }
 
-// hasLoad says whether a load has begun: more has come than iperf3 agrees with.
+// hasLoad reports whether a load has begun: more bytes have arrived than iperf3 needs to negotiate.
 func (s *iperf3) hasLoad() bool { return received(s.port) > 1_000_000 }
 
 func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
@@ -108,7 +108,7 @@ func TestEveryDirectionAndProtocolIsMeasured(t *testing.T) {
 	}
 }
 
-func TestMeasuresTheRateOfUDP(t *testing.T) {
+func TestMeasuresUDPRate(t *testing.T) {
 	for _, direction := range []string{"Upload", "Download"} {
 		_, trials, _ := sealed(t, startIperf3(t).arguments("protocol=UDP", "direction="+direction, "streams=2", "kilobitsPerSecond=8000")...)
 		flow := trials[0].Network.Upload
@@ -121,7 +121,7 @@ func TestMeasuresTheRateOfUDP(t *testing.T) {
 	}
 }
 
-func TestBothSidesAreTracedWhereTheySend(t *testing.T) {
+func TestEachSideIsTracedIfItSends(t *testing.T) {
 	t.Parallel()
 	for direction, sides := range map[string]string{"Upload": "Client", "Download": "Server", "Bidirectional": "Client Server"} {
 		t.Run(direction, func(t *testing.T) {
@@ -162,12 +162,12 @@ func TestAgentReportsServerSamples(t *testing.T) {
 	}
 }
 
-// Every kernel allows reno to everybody.
+// Every kernel allows reno to all processes.
 func TestRequestedCongestionControlIsUsed(t *testing.T) {
 	t.Parallel()
 	_, trials, _ := sealed(t, observed(t, "congestionControl=reno")...)
 	if len(trials) == 0 || trials[0].Client.Computer == nil || trials[0].Server == nil || trials[0].Server.Computer == nil {
-		t.Fatalf("no trial tells of the computers of client and server: %+v", trials)
+		t.Fatalf("no trial reports the computers of client and server: %+v", trials)
 	}
 	if client, server := trials[0].Client.Computer, trials[0].Server.Computer; client.CongestionControl != "reno" || server.CongestionControl != "reno" {
 		t.Errorf("%+v, %+v", client, server)
@@ -181,18 +181,18 @@ func TestRequestedCongestionControlIsUsed(t *testing.T) {
 	}
 }
 
-// meeting has two clients measure at once, each with a server of its own. One pings long after the other. It gives when each
-// started, and when the last of them had come to where they meet, of each trial.
-func meeting(t *testing.T) (starts [2][2]time.Time, met [2]time.Time) {
+// measureTogether has two clients measure at once, each with its own server. One pings longer than the other. For each
+// trial, it returns when each client started, and when the last client reached the barrier.
+func measureTogether(t *testing.T) (starts [2][2]time.Time, reached [2]time.Time) {
 	t.Helper()
 	var mutex sync.Mutex
-	came := map[string]time.Time{} // by barrier and part, the first time
+	arrivals := map[string]time.Time{} // the first, by barrier and part
 	servers, flags := gated(t, 2, func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 			body, _ := io.ReadAll(request.Body)
 			mutex.Lock()
-			if _, before := came[string(body)]; !before {
-				came[string(body)] = time.Now()
+			if _, before := arrivals[string(body)]; !before {
+				arrivals[string(body)] = time.Now()
 			}
 			mutex.Unlock()
 			request.Body = io.NopCloser(bytes.NewReader(body))
@@ -216,30 +216,30 @@ func meeting(t *testing.T) (starts [2][2]time.Time, met [2]time.Time) {
 			starts[part][trial.Trial-1], _ = time.Parse(time.RFC3339Nano, trial.StartTime)
 		}
 	}
-	for asked, at := range came {
-		for trial := range met {
-			if strings.Contains(asked, fmt.Sprintf(`"b-t%d"`, trial+1)) && at.After(met[trial]) {
-				met[trial] = at
+	for asked, at := range arrivals {
+		for trial := range reached {
+			if strings.Contains(asked, fmt.Sprintf(`"b-t%d"`, trial+1)) && at.After(reached[trial]) {
+				reached[trial] = at
 			}
 		}
 	}
-	return starts, met
+	return starts, reached
 }
 
-func TestClientsBeginWhenAllAreThere(t *testing.T) {
+func TestClientsStartAfterAllReachTheBarrier(t *testing.T) {
 	t.Parallel()
-	starts, met := meeting(t)
+	starts, reached := measureTogether(t)
 	for part := range starts {
 		for trial, at := range starts[part] {
-			if met[trial].IsZero() || at.Before(met[trial]) {
-				t.Errorf("trial %d: part %d started at %v, the last came at %v", trial+1, part, at, met[trial])
+			if reached[trial].IsZero() || at.Before(reached[trial]) {
+				t.Errorf("trial %d: part %d started at %v, the last one arrived at %v", trial+1, part, at, reached[trial])
 			}
 		}
 	}
 }
 
-func TestMeasuresHowFarApartClientsBegin(t *testing.T) {
-	starts, _ := meeting(t)
+func TestMeasuresTimeBetweenStartsOfClients(t *testing.T) {
+	starts, _ := measureTogether(t)
 	for trial := range 2 {
 		if apart := starts[0][trial].Sub(starts[1][trial]).Abs(); apart > 300*time.Millisecond {
 			t.Errorf("trial %d: %v apart", trial+1, apart)
@@ -247,8 +247,8 @@ func TestMeasuresHowFarApartClientsBegin(t *testing.T) {
 	}
 }
 
-// TestBusyServerIsRetriedThenFails has a client wait behind a door, which tells how often it has asked.
-func TestBusyServerIsRetriedThenFails(t *testing.T) {
+// TestClientRetriesABusyServer has a client wait behind a proxy, which reports each connection.
+func TestClientRetriesABusyServer(t *testing.T) {
 	t.Parallel()
 	server := startIperf3(t)
 	first := launch(t, server.arguments("durationSeconds=600")...)
@@ -257,11 +257,11 @@ func TestBusyServerIsRetriedThenFails(t *testing.T) {
 	if failure := trials[0].Failure; trials[0].Outcome != contract.Failed || failure.Reason != "ServerBusy" {
 		t.Errorf("%+v", failure)
 	}
-	door, asked := forwarding(t, server)
-	waiting := launch(t, "Network", "server="+door, "durationSeconds=1", "ping.count=0", "readyMilliseconds=60000")
+	proxy, asked := forwarding(t, server)
+	waiting := launch(t, "Network", "server="+proxy, "durationSeconds=1", "ping.count=0", "readyMilliseconds=60000")
 	<-asked
 	<-asked // for the second time, so that it was refused once
-	tell(t, first.Cmd, syscall.SIGTERM)
+	sendSignal(t, first.Cmd, syscall.SIGTERM)
 	if outcome := waiting.ended(t); outcome.trials[0].Outcome != contract.Completed {
 		t.Errorf("%+v", outcome.trials[0].Failure)
 	}
@@ -289,39 +289,39 @@ func TestStrikeEndedServerFailsOnlyItsTrial(t *testing.T) {
 		}, server.hasLoad}},
 		trial: 1, freeze: func([]*client) *os.Process { return server.process.Process },
 		shows: func() bool { return unread(t, server.port) > ackBytes },
-		harm: func([]*client) {
+		fault: func([]*client) {
 			server.kill()
 			server.start(t)
 		},
 	}
-	outcome := one.land(t)[0]
+	outcome := one.run(t)[0]
 	if outcome.code != 0 || len(outcome.trials) != 2 || outcome.trials[0].Failure == nil || outcome.trials[0].Failure.Reason != "ConnectionLost" || outcome.trials[1].Failure != nil {
 		t.Errorf("exit code %d, %+v", outcome.code, outcome.trials)
 	}
 }
 
-// TestBlockedUDP lets TCP through to the server, and no UDP.
-func TestBlockedUDP(t *testing.T) {
+// TestBlockedUDPIsReported uses a proxy that forwards only TCP to the server.
+func TestBlockedUDPIsReported(t *testing.T) {
 	t.Parallel()
-	door, _ := forwarding(t, startIperf3(t))
-	_, trials, _ := sealed(t, "Network", "server="+door, "protocol=UDP", "kilobitsPerSecond=1000", "durationSeconds=1", "ping.count=0")
+	proxy, _ := forwarding(t, startIperf3(t))
+	_, trials, _ := sealed(t, "Network", "server="+proxy, "protocol=UDP", "kilobitsPerSecond=1000", "durationSeconds=1", "ping.count=0")
 	if failure := trials[0].Failure; failure == nil || failure.Reason != "UDPBlocked" {
 		t.Errorf("%+v", failure)
 	}
 }
 
-// forwarding is a door to a server's TCP, and tells of each connection.
+// forwarding starts a proxy for TCP to a server, and reports each connection.
 func forwarding(t *testing.T, server *iperf3) (address string, asked <-chan struct{}) {
 	t.Helper()
-	door, err := net.Listen("tcp", "127.0.0.1:0")
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { door.Close() })
+	t.Cleanup(func() { proxy.Close() })
 	connections := make(chan struct{}, 1000)
 	go func() {
 		for {
-			one, err := door.Accept()
+			one, err := proxy.Accept()
 			if err != nil {
 				return
 			}
@@ -335,7 +335,7 @@ func forwarding(t *testing.T, server *iperf3) (address string, asked <-chan stru
 			go func() { _, _ = io.Copy(other, one); other.Close() }()
 		}
 	}()
-	return door.Addr().String(), connections
+	return proxy.Addr().String(), connections
 }
 
 func TestTerminationEndsIperf3Too(t *testing.T) {

@@ -17,7 +17,7 @@ var targetFields = []string{
 	"agent.url", "agent.tokenFile", "agent.pinFile",
 }
 
-// short are words of tests for several fields.
+// short maps short words of tests to several fields.
 var short = map[string]func(value string) map[string]string{
 	"inFlight":             func(value string) map[string]string { return pace("ClosedLoop", "inFlight", value) },
 	"unacknowledged":       func(value string) map[string]string { return pace("Acknowledged", "inFlight", value) },
@@ -34,8 +34,9 @@ func pace(kind, field, value string) map[string]string {
 	return map[string]string{"pacing.type": kind, "pacing." + field: value}
 }
 
-// inPlan returns the arguments to measure a plan of a kind with these fields, written as pairs=3 or kafka.codec=Lz4. What
-// begins with -- is a flag. trials is a schedule: FIRST-LAST of every target in turn, or CASE:FIRST-LAST, with commas between.
+// inPlan returns the arguments to measure a plan of a kind with these fields, written as pairs=3 or kafka.codec=Lz4. A
+// word that begins with -- is a flag. trials is a schedule: FIRST-LAST of every target in turn, or CASE:FIRST-LAST,
+// with commas between.
 func inPlan(t *testing.T, kind string, words []string) []string {
 	t.Helper()
 	arguments, document := []string{"measure"}, map[string]any{"contract": 1, "kind": kind}

@@ -18,7 +18,7 @@ import (
 	"tierbench.io/client/internal/post"
 )
 
-// poster is a server of HTTP on loopback, with TLS and without.
+// poster is an HTTP server on loopback, with TLS and without.
 type poster struct {
 	folder         string
 	plain, secured *httptest.Server
@@ -49,7 +49,7 @@ func startPoster(t *testing.T, handle http.HandlerFunc) *poster {
 	return made
 }
 
-// arguments of a publisher without subscribers that waits for each response.
+// arguments returns the arguments of a publisher without subscribers that waits for each response.
 func (p *poster) arguments(tls string, more ...string) []string {
 	arguments := []string{"Broker", "tls=" + tls, "keyFile=" + p.folder + "/key", "serverName=broker", "warmRounds=0", "role=Alone", "delivery=AtLeastOnce"}
 	if tls == "None" {
@@ -65,7 +65,7 @@ func TestPostingCountsEveryMessage(t *testing.T) {
 	publishesAlone(t, startPoster(t, take).arguments, "AtLeastOnce")
 }
 
-func TestPostingAtEveryPaceAndWithTLS(t *testing.T) {
+func TestPostingWorksAtEveryPaceAndWithTLS(t *testing.T) {
 	t.Parallel()
 	to := startPoster(t, take)
 	for _, tls := range []string{"None", "TLSv1.2", "TLSv1.3"} {
@@ -92,8 +92,8 @@ func TestConnectionsThatPostAreKept(t *testing.T) {
 	}
 }
 
-// TestBytesOfAPostedMessage are those of the request, of the response, and of the headers of their packets.
-func TestBytesOfAPostedMessage(t *testing.T) {
+// TestPostedBytesMatchRequestAndResponse compares the load, without headers of packets, with requests and responses.
+func TestPostedBytesMatchRequestAndResponse(t *testing.T) {
 	t.Parallel()
 	const messages = 200
 	date := "Sat, 28 Nov 2026 12:00:00 GMT"
@@ -113,10 +113,10 @@ func TestBytesOfAPostedMessage(t *testing.T) {
 		if tls == "None" {
 			plain = data
 			if data != float64(request+response) {
-				t.Errorf("%v bytes a message, not %d", data, request+response)
+				t.Errorf("%v bytes per message, not %d", data, request+response)
 			}
 		} else if more, wanted := data-plain, 2*recordBytes[tls]; more < wanted-1 || more > wanted+2 { // a ticket of TLS 1.3 may come late
-			t.Errorf("%s: %v bytes a message more than without, not %v", tls, more, wanted)
+			t.Errorf("%s: %v bytes per message more than without, not %v", tls, more, wanted)
 		}
 		if exchange.LoadPackets < 2*messages {
 			t.Errorf("%d packets", exchange.LoadPackets)
@@ -124,7 +124,7 @@ func TestBytesOfAPostedMessage(t *testing.T) {
 	}
 }
 
-func TestServerThatRefusesSomeMessagesIsCountedByItsStatus(t *testing.T) {
+func TestRefusedMessagesAreCountedByStatus(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Int64
 	to := startPoster(t, func(writer http.ResponseWriter, request *http.Request) {
@@ -214,7 +214,7 @@ func TestPostingFailsWithItsReason(t *testing.T) {
 	}
 }
 
-func TestSecretOfAServerMayHaveTheCAAlone(t *testing.T) {
+func TestSecretMayContainOnlyTheCA(t *testing.T) {
 	t.Parallel()
 	to := startPoster(t, take)
 	trial := measured(t, to.arguments("TLSv1.3", "unacknowledged=1", "messages=10", "usernameFile=/absent", "passwordFile=/absent")...)[0]
@@ -235,21 +235,21 @@ func TestStrikeServerThatIsGoneFailsItsTrial(t *testing.T) {
 			func(int) []string {
 				return to.arguments("None", "asFastAsPossible", fmt.Sprintf("messages=%d", endless), "deliveryTimeoutMilliseconds=2000", limit)
 			},
-			func() bool { return asked.Load() > 10 }, // more than come before a load
+			func() bool { return asked.Load() > 10 }, // more requests than before a load
 		}},
 		trial: 1, freeze: clientItself,
-		harm: func([]*client) {
+		fault: func([]*client) {
 			_ = to.plain.Listener.Close()
 			to.plain.CloseClientConnections()
 		},
 	}
-	trial := one.land(t)[0].only(t)
+	trial := one.run(t)[0].only(t)
 	if trial.Outcome != contract.Failed || trial.Failure.Reason != "BrokerUnreachable" || trial.Exchange.Sent < trial.Exchange.Acknowledged {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Exchange)
 	}
 }
 
-func TestTargetOfRequests(t *testing.T) {
+func TestURLGivesHostAndTargetOfRequests(t *testing.T) {
 	content, err := payload.New("Zeros", 1024, 1)
 	if err != nil {
 		t.Fatal(err)

@@ -16,8 +16,8 @@ func TestFailedPreparationWritesReason(t *testing.T) {
 		name, sizes, owner, directory, reason, says string
 	}{
 		{"more than any disk holds", "1000000000000000000", "1:1", ".", "InsufficientStorage", "free space"},
-		{"no sizes", "5,large", "1:1", ".", "PreparationFailed", "1048576,536870912"},
-		{"no owner", "5", "root", ".", "PreparationFailed", "65530:65530"},
+		{"invalid sizes", "5,large", "1:1", ".", "PreparationFailed", "1048576,536870912"},
+		{"invalid owner", "5", "root", ".", "PreparationFailed", "65530:65530"},
 		{"no owner for files of root", "5", "", ".", "UserNotNamed", "workloads.runAsUser"},
 		{"no directory", "5", "1:1", "absent", "PreparationFailed", "absent: no such file"},
 	} {

@@ -9,7 +9,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// order of the trials, as CASE:TRIAL, with a w for a warm-up one and a ! for one that has failed.
+// order returns the trials as CASE:TRIAL, with a w for a warm-up trial and a ! for a failed trial.
 func order(trials []contract.Trial) string {
 	words := []string{}
 	for _, trial := range trials {
@@ -25,7 +25,7 @@ func order(trials []contract.Trial) string {
 	return strings.Join(words, " ")
 }
 
-// second is the URL of another server.
+// second starts another server, and returns the argument with its URL.
 func second(t *testing.T, handle http.HandlerFunc) string {
 	t.Helper()
 	return serving(t, handle)[1]

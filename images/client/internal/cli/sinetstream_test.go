@@ -44,8 +44,8 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 	if exchange := trials[0].Exchange; exchange.TLSNanoseconds == 0 || exchange.ConnectNanoseconds == 0 {
 		t.Errorf("%+v", exchange.Setup)
 	}
-	kafkaLeaves(t, broker)
-	kafkaShuts(t, broker)
+	noTopicIsLeft(t, broker)
+	kafkaRefusesConnections(t, broker)
 	alone := broker.arguments("None", "engine=sinetstream", "delivery=AtMostOnce", "role=Alone", "messages=20", "asFastAsPossible")
 	if exchange := measured(t, alone...)[0].Exchange; exchange.Acknowledged != 20 {
 		t.Errorf("%+v", exchange)
@@ -56,19 +56,20 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 	}
 }
 
-// kafkaShuts asserts that a topic is deleted although the broker accepts no connections at the end of a load.
-func kafkaShuts(t *testing.T, broker *kafkaBroker) {
-	door := tapped(t, broker.port)
-	arguments := instead(broker.arguments("None", "engine=sinetstream", "topic=tierbench/shut", "messages=300", "messagesPerSecond=100"), "url=kafka://"+door.address)
+// kafkaRefusesConnections asserts that a topic is deleted although the broker accepts no connections at the end of a
+// load.
+func kafkaRefusesConnections(t *testing.T, broker *kafkaBroker) {
+	proxy := tapped(t, broker.port)
+	arguments := instead(broker.arguments("None", "engine=sinetstream", "topic=tierbench/shut", "messages=300", "messagesPerSecond=100"), "url=kafka://"+proxy.address)
 	loaded := launch(t, arguments...)
 	eventually(t, "the load has begun", func() bool {
 		log, err := os.Stat(broker.folder + "/data/tierbench.shut.t1.0-0/00000000000000000000.log")
 		return err == nil && log.Size() > loadBytes
 	})
-	door.shut()
+	proxy.shut()
 	outcome := loaded.ended(t)
 	if exchange := outcome.only(t).Exchange; exchange.Received != 300 {
 		t.Errorf("%+v", exchange)
 	}
-	kafkaLeaves(t, broker)
+	noTopicIsLeft(t, broker)
 }

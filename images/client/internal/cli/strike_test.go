@@ -19,24 +19,24 @@ import (
 )
 
 const (
-	soon      = 2 * time.Minute  // longer than an end takes on a busy machine, and shorter than a load
-	catching  = 20 * time.Second // for a frozen process to show that it is in a load
+	soon      = 2 * time.Minute  // longer than a client takes to end on a busy machine, and shorter than a load
+	reaching  = 20 * time.Second // for a load to reach a frozen process
 	loadBytes = 20_000           // more than a client sends before its load
 	ackBytes  = 1000             // more than acknowledgements of a load have
 )
 
-// strike is harm that falls into a trial of each client. A process is frozen first, so that the trials cannot end, however
-// slow the machine is. If a trial was over nevertheless, the strike is tried again with a larger load. What a test asserts of
-// it is not. The names of such tests begin with TestStrike, so that they can be repeated alone.
+// strike is a fault during a trial of each client. A process is frozen first, so that the trials cannot end, however
+// slow the machine is. If a trial ended before the fault, the strike is repeated with a larger load. What a test
+// asserts is not repeated. The names of such tests begin with TestStrike, so that they can be repeated alone.
 type strike struct {
 	loads  []load
-	trial  int                                 // that is struck, of each client, from 1
+	trial  int                                 // of each client that is struck, from 1
 	freeze func(clients []*client) *os.Process // a server, or a client
-	shows  func() bool                         // whether a load is at what is frozen; nil: not asked
-	harm   func(clients []*client)
+	shows  func() bool                         // whether a load has reached the frozen process; nil: not checked
+	fault  func(clients []*client)
 }
 
-// load is the arguments of a client for a load that is so many times as large, and whether it has begun.
+// load returns the arguments of a client for a load that is a number of times as large, and whether the load has begun.
 type load struct {
 	arguments func(times int) []string
 	begun     func() bool
@@ -49,7 +49,7 @@ type outcome struct {
 	seal   contract.Seal
 }
 
-// only is the one trial of a client that ended well.
+// only returns the single trial of a client that succeeded.
 func (s *outcome) only(t *testing.T) contract.Trial {
 	t.Helper()
 	if s.code != 0 || len(s.trials) != 1 {
@@ -58,8 +58,8 @@ func (s *outcome) only(t *testing.T) contract.Trial {
 	return s.trials[0]
 }
 
-// land returns the outcomes of clients whose trials were struck.
-func (s *strike) land(t *testing.T) []outcome {
+// run returns the outcomes of clients whose trials were struck.
+func (s *strike) run(t *testing.T) []outcome {
 	t.Helper()
 	for times := 1; times <= 16; times *= 4 {
 		all, missed := s.try(t, times)
@@ -96,16 +96,16 @@ func (s *strike) try(t *testing.T, times int) (all []outcome, missed string) {
 	frozen := s.freeze(clients)
 	defer func() { _ = frozen.Signal(syscall.SIGCONT) }()
 	stop(t, frozen)
-	for late := time.Now().Add(catching); s.shows != nil && !s.shows(); time.Sleep(time.Millisecond) {
+	for late := time.Now().Add(reaching); s.shows != nil && !s.shows(); time.Sleep(time.Millisecond) {
 		if time.Now().After(late) || s.isOver(t, clients) {
-			return nil, "no trial was open"
+			return nil, "no load reached the frozen process"
 		}
 	}
 	if s.isOver(t, clients) {
-		return nil, "a trial was over before"
+		return nil, "a trial ended before the fault"
 	}
 	from := time.Now()
-	s.harm(clients)
+	s.fault(clients)
 	to := time.Now()
 	_ = frozen.Signal(syscall.SIGCONT)
 	for _, one := range clients {
@@ -113,7 +113,7 @@ func (s *strike) try(t *testing.T, times int) (all []outcome, missed string) {
 	}
 	for _, one := range all {
 		if !one.wasStruck(t, s.trial, from, to) {
-			missed = "by the client's clock the harm fell outside of its trial"
+			missed = "by the client's clock the fault was outside its trial"
 		}
 	}
 	return all, missed
@@ -124,8 +124,8 @@ func (s *strike) isOver(t *testing.T, clients []*client) bool {
 	return slices.ContainsFunc(clients, func(one *client) bool { return one.isOver(t, s.trial) })
 }
 
-// wasStruck says by the client's own clock whether a trial began before the harm and ended after it. One that has failed was
-// reported after the harm began.
+// wasStruck reports, by the client's own clock, whether a trial began before the fault and ended after it. A failed
+// trial was reported after the fault began.
 func (s *outcome) wasStruck(t *testing.T, trial int, from, to time.Time) bool {
 	t.Helper()
 	if len(s.trials) < trial {
@@ -195,7 +195,7 @@ func stop(t *testing.T, process *os.Process) {
 	})
 }
 
-// received is how much has come to a port by the connections that are established.
+// received returns how many bytes have arrived at a port by its established connections.
 func received(port int) (total uint64) {
 	for _, one := range sockdiag.NewWatch(func(local, _ uint16) bool { return int(local) == port }).Look() {
 		if one.Established {
@@ -205,7 +205,7 @@ func received(port int) (total uint64) {
 	return total
 }
 
-// unread is how much has come to a port and was not read by its server.
+// unread returns how many bytes have arrived at a port, and were not read by its server.
 func unread(t *testing.T, port int) (total int) {
 	t.Helper()
 	for line := range strings.Lines(string(read(t, "/proc/net/tcp")) + string(read(t, "/proc/net/tcp6"))) {

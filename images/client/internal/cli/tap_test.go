@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// tap is a door to a broker that keeps what passes through it.
+// tap is a proxy for a broker that records what it forwards.
 type tap struct {
 	address string
-	shut    func()            // it accepts no other connections
-	holds   func(sent []byte) // is called before bytes of a client are passed on
+	shut    func()            // refuses further connections
+	holds   func(sent []byte) // called before bytes of a client are forwarded
 	mutex   sync.Mutex
 	passed  []*exchanged
 }
@@ -52,7 +52,7 @@ func tapped(t *testing.T, port int) *tap {
 	return made
 }
 
-// pass passes on all bytes, each after it is kept.
+// pass forwards all bytes, each after it is recorded.
 func (d *tap) pass(to, from net.Conn, kept *bytes.Buffer, holds func([]byte)) {
 	buffer := make([]byte, 64<<10)
 	for {
@@ -69,12 +69,12 @@ func (d *tap) pass(to, from net.Conn, kept *bytes.Buffer, holds func([]byte)) {
 	}
 }
 
-// of returns what has passed on the connections whose clients have names with such an ending.
+// of returns what has passed on the connections of clients whose names have an ending.
 func (d *tap) of(ending string) (passed []exchanged) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	for _, one := range d.passed {
-		if _, name := hello(one.sent.Bytes()); bytes.HasSuffix(name, []byte(ending)) {
+		if _, name := parseConnect(one.sent.Bytes()); bytes.HasSuffix(name, []byte(ending)) {
 			var copied exchanged
 			copied.sent.Write(one.sent.Bytes())
 			copied.received.Write(one.received.Bytes())
@@ -84,8 +84,8 @@ func (d *tap) of(ending string) (passed []exchanged) {
 	return passed
 }
 
-// hello returns the version in the CONNECT that a connection begins with, as it is on the wire, and the client's name.
-func hello(sent []byte) (level byte, name []byte) {
+// parseConnect returns the protocol level of the CONNECT that a connection begins with, and the client's name.
+func parseConnect(sent []byte) (level byte, name []byte) {
 	if len(sent) < 14 || !bytes.Equal(sent[2:8], []byte("\x00\x04MQTT")) {
 		return 0, nil
 	}

@@ -15,16 +15,16 @@ const segmentHeaders = 14 + 20 + 20 + 12
 // A record of TLS 1.2 by AES-GCM: 5 bytes of header, 8 of nonce, 16 of tag; of TLS 1.3 a nonce that is not sent, and one byte of type.
 var recordBytes = map[string]float64{"None": 0, "TLSv1.2": 5 + 8 + 16, "TLSv1.3": 5 + 16 + 1}
 
-// light exchanges messages of 100 bytes on the shortest way.
+// light exchanges messages of 100 bytes with Light tuning.
 func light(t *testing.T, broker *mosquitto, delivery, tls string, more ...string) *contract.Exchange {
 	t.Helper()
 	return measured(t, broker.arguments(tls, append(more, "tuning=Light", "delivery="+delivery, "topic=wire/"+delivery+"/"+tls, "sizeBytes=100")...)...)[0].Exchange
 }
 
-// MQTT control packets of a message, both legs.
+// controls are the MQTT control packets of a message on both legs, by delivery.
 var controls = map[string]float64{"AtMostOnce": 2, "AtLeastOnce": 4, "ExactlyOnce": 8}
 
-func TestBytesOfAMessage(t *testing.T) {
+func TestTLSAddsARecordToEachControlPacket(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	const messages = 200
@@ -37,16 +37,16 @@ func TestBytesOfAMessage(t *testing.T) {
 				data := float64(exchange.LoadBytes-segmentHeaders*exchange.LoadPackets) / messages
 				if tls == "None" {
 					plain = data
-				} // what answers the last message may come too late to count, and a busy machine sends one again
+				} // the answer to the last message may come too late to count, and a busy machine may resend one
 				if records, wanted := data-plain, controls*recordBytes[tls]; math.Abs(records-wanted) > 12 {
-					t.Errorf("%s: %v bytes a message more than without, not %v", tls, records, wanted)
+					t.Errorf("%s: %v bytes per message more than without, not %v", tls, records, wanted)
 				}
 			}
 		})
 	}
 }
 
-func TestConnectionTimeIsSeparate(t *testing.T) {
+func TestSetupIsCountedSeparatelyFromTheLoad(t *testing.T) {
 	t.Parallel()
 	broker := startMosquitto(t, later)
 	load := []string{"inFlight=1", "messages=20"}
@@ -65,14 +65,14 @@ func TestConnectionTimeIsSeparate(t *testing.T) {
 // TestMeasuresPacketsOfAMessage sends messages one by one, with time for every acknowledgement in between.
 func TestMeasuresPacketsOfAMessage(t *testing.T) {
 	broker := startMosquitto(t, later)
-	// Segments: an acknowledgement of TCP may ride on the next control packet, or go alone.
+	// Segments: an acknowledgement of TCP may be part of the segment of the next control packet, or not.
 	for delivery, bounds := range map[string][2]float64{"AtMostOnce": {4, 4}, "AtLeastOnce": {6, 8}, "ExactlyOnce": {10, 16}} {
 		for _, tls := range []string{"None", "TLSv1.3"} {
 			t.Run(delivery+" "+tls, func(t *testing.T) {
 				t.Parallel()
 				packets := float64(light(t, broker, delivery, tls, slow...).LoadPackets) / 20
 				if packets < bounds[0]-1 || packets > bounds[1]+1 {
-					t.Errorf("%v packets a message", packets)
+					t.Errorf("%v packets per message", packets)
 				}
 			})
 		}
@@ -81,10 +81,10 @@ func TestMeasuresPacketsOfAMessage(t *testing.T) {
 
 var slow = []string{"messages=20", "intervalMilliseconds=100"}
 
-func TestMeasuresPacketsOfConnecting(t *testing.T) {
+func TestMeasuresPacketsOfSetup(t *testing.T) {
 	broker := startMosquitto(t, later)
 	plain, secured := light(t, broker, "AtMostOnce", "None", slow...), light(t, broker, "AtMostOnce", "TLSv1.2", slow...)
-	// SYN, its answer, the answer's; CONNECT and CONNACK; SUBSCRIBE and SUBACK of the subscriber; acknowledgements.
+	// SYN, SYN-ACK and ACK; CONNECT and CONNACK; SUBSCRIBE and SUBACK of the subscriber; acknowledgements.
 	if plain.SetupPackets < 12 || plain.SetupPackets > 18 {
 		t.Errorf("%+v", plain)
 	}

@@ -21,8 +21,8 @@ import (
 	"tierbench.io/client/internal/contracttest"
 )
 
-// TestMain lets the test program be tierbench-client, for tests that need a process of its own. Most of them wait, so that more
-// run at once than there are processors.
+// TestMain lets the test program run as tierbench-client, for tests that need a separate process. Most of them wait, so
+// more tests run at once than there are processors.
 func TestMain(m *testing.M) {
 	if os.Getenv("TIERBENCH_CLIENT") != "" {
 		os.Exit(Main(os.Args[1:]))
@@ -52,7 +52,7 @@ func must(made string, err error) string {
 
 const body = "0123456789"
 
-// serving gives the arguments to download body from a server that answers with `handle`, or honestly.
+// serving returns the arguments to download from a server that answers with `handle`, or with body.
 func serving(t *testing.T, handle http.HandlerFunc, more ...string) []string {
 	t.Helper()
 	if handle == nil {
@@ -78,7 +78,7 @@ func process(t *testing.T, out io.Writer, arguments ...string) *exec.Cmd {
 	return command
 }
 
-// begin starts a program that is asked to end when the tests have gone, even if they were killed.
+// begin starts a program that gets a signal when the tests end, even if they are killed.
 func begin(t *testing.T, command *exec.Cmd, end syscall.Signal) {
 	t.Helper()
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: end}
@@ -96,7 +96,7 @@ func exitCode(t *testing.T, command *exec.Cmd) int {
 	return command.ProcessState.ExitCode()
 }
 
-// sealed runs a download to its end, and holds its lines and its seal to the contract.
+// sealed runs a client to its end, and checks its lines and its seal against the contract.
 func sealed(t *testing.T, arguments ...string) (code int, trials []contract.Trial, seal contract.Seal) {
 	t.Helper()
 	log := filepath.Join(t.TempDir(), "log")
@@ -191,7 +191,7 @@ func TestTerminationSealsPrintedTrials(t *testing.T) {
 				t.Errorf("exit code %d", code)
 			}
 			if took := time.Since(asked); took > soon {
-				t.Errorf("it ended after %v", took)
+				t.Errorf("the client ended after %v", took)
 			}
 			trials, seal := contracttest.Check(t, out.Bytes(), read(t, log))
 			if len(trials) != 2 || seal.Failure == nil || seal.Failure.Reason != "Interrupted" {

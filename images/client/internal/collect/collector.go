@@ -20,11 +20,11 @@ const (
 	request     = 20 * time.Second
 )
 
-// Collector is where the operator takes the lines of one client.
+// Collector is where the operator receives the lines of one client.
 type Collector struct {
 	url, token string
 	client     *http.Client
-	Pause      time.Duration // between requests that bring nothing further
+	Pause      time.Duration // between requests without progress
 	Timeout    time.Duration // until the first answer
 }
 
@@ -37,15 +37,15 @@ func New(url, token, pin string) *Collector {
 	return &Collector{url, token, &http.Client{Transport: transport, Timeout: request}, time.Second, 30 * time.Second}
 }
 
-// answer says what the operator has of a client. A restarted operator has nothing but the recorded trials.
+// answer is what the operator has of a client. A restarted operator has only the recorded trials.
 type answer struct {
-	Wanted   bool  `json:"wanted"`   // whether the lines do not arrive in another way
+	Wanted   bool  `json:"wanted"`   // whether the lines arrive in no other way
 	Received int64 `json:"received"` // bytes, from the first one on
 	Recorded int   `json:"recorded"` // trials that are stored
 }
 
-// Deliver returns when the operator has recorded the trials of a spool, or takes them from the log. It gives up if no one
-// answers, or ctx ends.
+// Deliver returns when the operator has recorded the trials of a spool, or reads them from the log. It gives up without
+// an answer, or when ctx ends.
 func (c *Collector) Deliver(ctx context.Context, spool *Spool, trials int) error {
 	var known answer
 	var met bool

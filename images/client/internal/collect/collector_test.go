@@ -24,14 +24,14 @@ import (
 
 const token = "t0ken"
 
-// operator takes lines as the operator does.
+// operator is a fake operator that receives lines.
 type operator struct {
 	mutex    sync.Mutex
 	taken    []byte
 	recorded int
 	requests int
 	wanted   bool
-	answer   func(*operator, http.ResponseWriter) bool // whether a request is taken
+	answer   func(*operator, http.ResponseWriter) bool // whether the request is then handled as usual
 }
 
 func (o *operator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -102,14 +102,14 @@ func TestLinesAreDelivered(t *testing.T) {
 	}
 }
 
-func TestNothingIsSentWhereLogsAreRead(t *testing.T) {
+func TestNoLinesAreSentIfLogsCanBeRead(t *testing.T) {
 	o := &operator{}
 	if err := serve(t, o).Deliver(context.Background(), spooled(t, 500), 500); err != nil || o.requests != 1 || len(o.taken) > 0 {
 		t.Errorf("%d requests, %d bytes, %v", o.requests, len(o.taken), err)
 	}
 }
 
-// TestDeliveryContinuesAfterARestart of an operator that is killed, and then has nothing.
+// TestDeliveryContinuesAfterARestart restarts the operator, which then has no lines.
 func TestDeliveryContinuesAfterARestart(t *testing.T) {
 	restarts := 0
 	o := &operator{wanted: true, answer: func(o *operator, w http.ResponseWriter) bool {
@@ -125,7 +125,7 @@ func TestDeliveryContinuesAfterARestart(t *testing.T) {
 	}
 }
 
-// TestClientStaysUntilItsTrialsAreRecorded and not only received.
+// TestClientStaysUntilItsTrialsAreRecorded: received trials are not recorded yet.
 func TestClientStaysUntilItsTrialsAreRecorded(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &operator{wanted: true}
@@ -141,7 +141,7 @@ func TestClientStaysUntilItsTrialsAreRecorded(t *testing.T) {
 	}
 }
 
-func TestClientEndsWithoutAnAnswer(t *testing.T) {
+func TestDeliveryFailsAfterItsTimeout(t *testing.T) {
 	o := &operator{answer: func(_ *operator, w http.ResponseWriter) bool {
 		w.WriteHeader(http.StatusNotFound)
 		return false
@@ -153,7 +153,7 @@ func TestClientEndsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-func TestAnotherKeyGetsNothing(t *testing.T) {
+func TestServerWithAnotherKeyReceivesNothing(t *testing.T) {
 	o := &operator{wanted: true}
 	collector := serve(t, o)
 	other := New(collector.url, token, "sha256//x")
@@ -163,7 +163,7 @@ func TestAnotherKeyGetsNothing(t *testing.T) {
 	}
 }
 
-func TestSpoolPassesOnWithoutAFile(t *testing.T) {
+func TestSpoolWithoutAFileStillPrints(t *testing.T) {
 	var out bytes.Buffer
 	spool, err := NewSpool(&out, filepath.Join(t.TempDir(), "missing", "lines"))
 	if err == nil {

@@ -1,4 +1,4 @@
-// Package collect delivers what a client has printed to the operator, where no one can read the client's log.
+// Package collect delivers what a client has printed to the operator, where the client's log cannot be read.
 package collect
 
 import (
@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Spool passes on what is printed, and keeps it in a file.
+// Spool forwards what is printed, and keeps it in a file.
 type Spool struct {
 	mutex sync.Mutex
 	out   io.Writer
@@ -15,13 +15,13 @@ type Spool struct {
 	size  int64
 }
 
-// NewSpool returns a spool that passes on to out. It keeps nothing if the file cannot be created.
+// NewSpool returns a spool that forwards to out. It keeps nothing if the file cannot be created.
 func NewSpool(out io.Writer, path string) (*Spool, error) {
 	file, err := os.Create(path)
 	return &Spool{out: out, file: file}, err
 }
 
-// Write implements io.Writer. A full disk ends what is kept, and not what is passed on.
+// Write implements io.Writer. If the disk is full, it forwards what it cannot keep.
 func (s *Spool) Write(data []byte) (int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// fake is a root folder with these files.
+// fake returns a process whose root folder has these files.
 func fake(t *testing.T, files map[string]string) Process {
 	t.Helper()
 	root := t.TempDir()
@@ -98,7 +98,7 @@ func TestThermalThrottlesAreCountedPerTrial(t *testing.T) {
 		"Pi, all the time":     {map[string]string{piThrottled: "e000e"}, nil, 1},
 		"Pi, voltage alone":    {map[string]string{piThrottled: "0"}, map[string]string{piThrottled: "10001"}, 0},
 		"a cooling device":     {map[string]string{"sys/class/thermal/cooling_device0/type": "cpufreq-cpu0", "sys/class/thermal/cooling_device0/cur_state": "2"}, nil, 1},
-		"an idle cooling one":  {map[string]string{"sys/class/thermal/cooling_device0/type": "cpufreq-cpu0", "sys/class/thermal/cooling_device0/cur_state": "0"}, nil, 0},
+		"idle cooling device":  {map[string]string{"sys/class/thermal/cooling_device0/type": "cpufreq-cpu0", "sys/class/thermal/cooling_device0/cur_state": "0"}, nil, 0},
 		"a counter set back":   {map[string]string{"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "7"}, map[string]string{"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count": "0"}, 0},
 		"a package, not times": {map[string]string{"sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count": "1", "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_total_time_ms": "1"}, map[string]string{"sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_total_time_ms": "99"}, 0},
 	} {
@@ -115,7 +115,7 @@ func TestThermalThrottlesAreCountedPerTrial(t *testing.T) {
 
 const sixteen = "Name:\tx\nCpus_allowed_list:\t0-127\n"
 
-func TestLeastQuotaIsTheLimit(t *testing.T) {
+func TestLowestQuotaIsTheCPULimit(t *testing.T) {
 	for name, one := range map[string]struct {
 		files map[string]string
 		limit int64
@@ -160,13 +160,13 @@ func TestMemoryIsLimitedByCgroup(t *testing.T) {
 		"v2":         {map[string]string{"proc/self/cgroup": "0::/", "sys/fs/cgroup/memory.max": "1048576"}, 1 << 20},
 		"v2, pod":    {map[string]string{"proc/self/cgroup": "0::/pod/c", "sys/fs/cgroup/pod/memory.max": "2097152"}, 2 << 20},
 		"v1":         {map[string]string{"proc/self/cgroup": "5:memory:/kubepods/c", "sys/fs/cgroup/memory/memory.limit_in_bytes": "1048576"}, 1 << 20},
-		"v1, no end": {map[string]string{"proc/self/cgroup": "5:memory:/", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712"}, 8 << 20},
+		"v1, no max": {map[string]string{"proc/self/cgroup": "5:memory:/", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712"}, 8 << 20},
 	} {
 		one.files["proc/meminfo"] = "MemTotal:       99999 kB\nMemFree:            1 kB\nMemAvailable:       8192 kB"
 		is(t, name, fake(t, one.files).MemoryAvailable(), one.bytes)
 	}
 	if found := fake(t, map[string]string{"proc/meminfo": "MemTotal: 9 kB"}).MemoryAvailable(); found != nil {
-		t.Errorf("%d of an old kernel", *found)
+		t.Errorf("an old kernel has %d", *found)
 	}
 }
 
@@ -184,7 +184,7 @@ func TestHostHasNoQuota(t *testing.T) {
 	}
 }
 
-func TestInterfaceIsThatOfTheRoute(t *testing.T) {
+func TestInterfaceOfTheRouteIsReported(t *testing.T) {
 	loopback, err := net.InterfaceByName("lo")
 	if err != nil {
 		t.Fatal(err)
@@ -195,11 +195,11 @@ func TestInterfaceIsThatOfTheRoute(t *testing.T) {
 		t.Errorf("%q", found.Interface)
 	}
 	if Route("no such name:9") != nil {
-		t.Error("a route to nowhere")
+		t.Error("an unknown host has a route")
 	}
 }
 
-func TestThisProcessHasALimit(t *testing.T) {
+func TestProcessHasACPULimit(t *testing.T) {
 	if limit := Own().CPULimit(); limit < 1 || limit > int64(runtime.NumCPU())*1000 {
 		t.Errorf("%d", limit)
 	}
@@ -208,7 +208,7 @@ func TestThisProcessHasALimit(t *testing.T) {
 	}
 }
 
-func TestTheMemoryGroupIsReported(t *testing.T) {
+func TestMemoryCgroupIsReported(t *testing.T) {
 	const v1 = "#subsys_name\thierarchy\tnum_cgroups\tenabled\ncpu\t2\t60\t1\n"
 	for name, one := range map[string]struct {
 		files   map[string]string

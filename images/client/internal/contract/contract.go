@@ -23,7 +23,7 @@ const (
 type Failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
-	Case    int    `json:"case,omitempty"` // of several that are measured, the only one that it is of
+	Case    int    `json:"case,omitempty"` // the case that failed, if several are measured
 }
 
 func (f *Failure) Error() string { return f.Reason + ": " + f.Message }

@@ -47,7 +47,7 @@ func TestNonPositiveTimeIsInTheFirstBucket(t *testing.T) {
 	}
 }
 
-func TestHistogramCounts(t *testing.T) {
+func TestHistogramCountsValuesByBucket(t *testing.T) {
 	got := NewHistogram([]int64{2048, 1024, 1025, 1024})
 	want := &Histogram{Schema: 6, Count: 4, SumNanoseconds: 5121, Indexes: []int{640, 641, 704}, Counts: []int64{2, 1, 1}}
 	if !reflect.DeepEqual(got, want) {

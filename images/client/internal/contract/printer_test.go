@@ -13,7 +13,7 @@ import (
 	"tierbench.io/client/internal/contracttest"
 )
 
-// writes counts calls: each is one write(2) when it is a file.
+// writes counts calls of Write: for a file, each is one write(2).
 type writes struct {
 	bytes.Buffer
 	number int
@@ -69,7 +69,7 @@ func TestEveryFieldFollowsTheContract(t *testing.T) {
 	contracttest.Check(t, out.Bytes(), seal)
 }
 
-func TestSealWithoutTrials(t *testing.T) {
+func TestSealWithoutTrialsFollowsTheContract(t *testing.T) {
 	seal, err := json.Marshal(contract.NewPrinter(&writes{}).Seal(nil))
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +79,7 @@ func TestSealWithoutTrials(t *testing.T) {
 	}
 }
 
-func TestSealIsAsLongAsAKubeletKeeps(t *testing.T) {
+func TestSealFitsInATerminationMessage(t *testing.T) {
 	for _, letter := range []string{"<", "\"", "\x1b", "\x00", "ü", "\u2028", "\xff", "😀"} {
 		log := filepath.Join(t.TempDir(), "log")
 		failure := &contract.Failure{Reason: "Interrupted", Message: strings.Repeat(letter, 5000)}
@@ -108,7 +108,7 @@ func traced(number, size int) contract.Trial {
 	return trial
 }
 
-// TestTracesLeaveRoomForTrials as there is of a log: of a case no more are printed than the operator keeps.
+// TestTracesLeaveRoomForTrials: a case prints no more traces than the operator keeps.
 func TestTracesLeaveRoomForTrials(t *testing.T) {
 	for _, cases := range []int{1, 2, 60} {
 		out := &writes{}

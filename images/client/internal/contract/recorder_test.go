@@ -22,15 +22,15 @@ func TestRecorderCountsLikeHistogram(t *testing.T) {
 	}
 	total = MergeHistograms(total, recorder.Take())
 	if !reflect.DeepEqual(total, NewHistogram(values)) {
-		t.Error("what was taken in pieces is not the whole")
+		t.Error("the merged histograms are not the whole")
 	}
 	if recorder.Take() != nil {
-		t.Error("there is more")
+		t.Error("an empty recorder has a histogram")
 	}
 }
 
-// TestEmptyRecorderHasNoHistogram: what is kept would have to be sorted in the measured path, all at once.
-func TestEmptyRecorderHasNoHistogram(t *testing.T) {
+// TestRecorderDoesNotAllocate: kept values would need sorting in the measured path.
+func TestRecorderDoesNotAllocate(t *testing.T) {
 	var recorder Recorder
 	recorder.Add(1e9)
 	if allocated := testing.AllocsPerRun(1000, func() {

@@ -10,7 +10,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// scripted is a target whose trials do what the test says.
+// scripted is a target whose trials run a function of the test.
 type scripted struct {
 	prepared error
 	trial    func(ctx context.Context) error
@@ -80,7 +80,7 @@ func TestFailureOfASeriesNamesItsCase(t *testing.T) {
 	}
 }
 
-func TestTrialOverItsDeadlineIsReportedAndOthersKeepTheirs(t *testing.T) {
+func TestTrialOverItsDeadlineIsReported(t *testing.T) {
 	hangs := &scripted{trial: func(ctx context.Context) error { <-ctx.Done(); return context.Canceled }}
 	report := &recorded{}
 	series := contract.Series{

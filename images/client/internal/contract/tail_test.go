@@ -38,7 +38,7 @@ func unpack(t *testing.T, lines string) []contract.Trial {
 	return trials
 }
 
-// TestSealHoldsTheLastTrials of as many as there are: all of a few, else the last ones, and never more than a kubelet keeps.
+// TestSealHoldsTheLastTrials: a seal holds all of a few trials, else the last ones, and fits in a termination message.
 func TestSealHoldsTheLastTrials(t *testing.T) {
 	for _, number := range []int{1, 20, 1000} {
 		out := &writes{}

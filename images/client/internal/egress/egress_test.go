@@ -53,7 +53,7 @@ func TestRefusedAddressIsNotDialled(t *testing.T) {
 		}
 		over, err := parsed(t, "").Dialer().Dial("tcp", address)
 		if err != nil {
-			t.Errorf("%s is not reached though nothing is refused: %v", host, err)
+			t.Errorf("%s is not reached, although nothing is refused: %v", host, err)
 			continue
 		}
 		over.Close()
@@ -71,7 +71,7 @@ func TestNameResolvesToAllowedAddress(t *testing.T) {
 	}
 }
 
-func TestServerSendsClientsToAllowedHostsOnly(t *testing.T) {
+func TestServerRedirectsClientsOnlyToAllowedHosts(t *testing.T) {
 	for _, test := range []struct {
 		hosts         []string
 		address, want string
@@ -96,7 +96,7 @@ func TestServerSendsClientsToAllowedHostsOnly(t *testing.T) {
 		}
 	}
 	if _, err := ParseHosts([]string{"10.0.0.0/99"}); err == nil {
-		t.Error("a network that is none")
+		t.Error("an invalid network is accepted")
 	}
 }
 

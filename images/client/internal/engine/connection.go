@@ -32,7 +32,7 @@ type connection struct {
 	delivery string
 
 	mutex      sync.Mutex
-	statistics broker.Statistics // but for the open connection's
+	statistics broker.Statistics // without those of the open connection
 	up, closed bool
 	begun, end uint64 // numbers of the run: the next one, and the first that is not part of it
 	unsure     bool   // something that is not acknowledged may not have reached the broker
@@ -65,7 +65,7 @@ func (c *connection) Subscribe(ctx context.Context, topic string, _ func([]byte,
 	return c.Echo(ctx, topic, "")
 }
 
-// Echo subscribes to a topic, and sends each message back as it came.
+// Echo subscribes to a topic, and sends each message back unchanged.
 func (c *connection) Echo(ctx context.Context, topic, back string) error {
 	asked := c.request("subscribe")
 	asked.Topic, asked.Echo = topic, back
@@ -218,7 +218,7 @@ func (c *connection) Close() {
 	c.statistics, c.closed, c.up = final, true, false
 }
 
-// happened passes on an event.
+// happened forwards an event.
 func (c *connection) happened(one event, at time.Time) error {
 	switch one.kind {
 	case sent:

@@ -25,7 +25,7 @@ const (
 	prefix     = "tierbench-engine-"
 	atMostOnce = "AtMostOnce"
 
-	usualVersion = "3.1.1" // of MQTT, which every engine has that has MQTT
+	usualVersion = "3.1.1" // of MQTT, which every engine for MQTT has
 
 	locateTimeout = 10 * time.Second
 )
@@ -134,7 +134,7 @@ type Driver struct {
 	Refused egress.Networks
 
 	mutex   sync.Mutex
-	address string // of the broker, where it was reached
+	address string // at which the broker was reached
 }
 
 // Connect makes a connection. Its error is a *contract.Failure if a retry cannot succeed.

@@ -23,7 +23,7 @@ func (r *reported) Ended(trial contract.Trial) error {
 	return nil
 }
 
-// target is a broker of the engine `fake`.
+// target returns a target with the engine `fake`, and the engine.
 func target(t *testing.T, compression string) (*broker.Target, *Engine) {
 	t.Helper()
 	pool, err := payload.New("Random", 100, 1)
@@ -66,7 +66,7 @@ func outcome(t *testing.T, of *broker.Target) (*contract.Trial, *contract.Failur
 	return &report.trial, failure
 }
 
-func TestEngineIsCountedAsTheClientItself(t *testing.T) {
+func TestLoadOfAnEngineIsCountedLikeANativeLoad(t *testing.T) {
 	install(t, "")
 	of, program := target(t, "Own")
 	for range 2 {
@@ -93,25 +93,25 @@ func TestEngineIsCountedAsTheClientItself(t *testing.T) {
 	}
 }
 
-func TestEngineThatBreaksARuleHasAReason(t *testing.T) {
+func TestEngineThatBreaksTheProtocolHasAReason(t *testing.T) {
 	for of, wanted := range map[string]struct{ reason, says string }{
 		"another clock":             {"EngineInvalid", "not CLOCK_MONOTONIC"},
 		"another version":           {"EngineInvalid", "use images of one release"},
 		"no hello":                  {"EngineInvalid", "first line is not hello"},
 		"no JSON":                   {"EngineInvalid", "hello"},
 		"a long line":               {"EngineInvalid", "more than 65536 bytes"},
-		"no start":                  {"EngineFailed", "exit status 3): no module named paho"},
+		"a failed start":            {"EngineFailed", "exit status 3): no module named paho"},
 		"no answer":                 {"EngineSilent", `did not answer "connect"`},
 		"silence":                   {"EngineSilent", "for 2s"},
-		"an own reason":             {"LicenseExpired", "renew it"},
+		"its own reason":            {"LicenseExpired", "renew it"},
 		"it cannot continue":        {"LicenseExpired", "renew it"},
-		"a reason that is no word":  {"EngineInvalid", "CamelCase"},
+		"an invalid reason":         {"EngineInvalid", "CamelCase"},
 		"an address without a port": {"EngineInvalid", "somewhere"},
-		"an end":                    {"EngineFailed", "exit status 3): out of memory"},
+		"a crash":                   {"EngineFailed", "exit status 3): out of memory"},
 		"a gap":                     {"EngineInvalid", "where message 0 is next"},
 		"one message too many":      {"EngineInvalid", "is next"},
 		"a wrong number":            {"EngineInvalid", "and has reported"},
-		"the future":                {"EngineInvalid", "to now"},
+		"a time in the future":      {"EngineInvalid", "to now"},
 		"an unknown connection":     {"EngineInvalid", "no connection 77"},
 		"an unknown kind":           {"EngineInvalid", "kind 9"},
 		"half a record":             {"EngineInvalid", "multiple of 24"},
@@ -148,8 +148,8 @@ func TestEngineWithoutSubscribersIsCountedByAcknowledgements(t *testing.T) {
 	of.Close(context.Background())
 }
 
-func TestNextTrialStartsAnEngineThatHasEnded(t *testing.T) {
-	install(t, "an end")
+func TestNextTrialRestartsAnEndedEngine(t *testing.T) {
+	install(t, "a crash")
 	of, _ := target(t, "None")
 	for number := 1; number <= 2; number++ {
 		if _, failure := outcome(t, of); failure == nil || failure.Reason != "EngineFailed" {
@@ -162,7 +162,7 @@ func TestNextTrialStartsAnEngineThatHasEnded(t *testing.T) {
 	}
 }
 
-func TestEngineIsAskedOnlyForWhatItCanDo(t *testing.T) {
+func TestUnsupportedSettingOfAnEngineIsRefused(t *testing.T) {
 	install(t, "")
 	of, _ := target(t, "Zstd")
 	if _, failure := outcome(t, of); failure == nil || failure.Reason != "InvalidArguments" || !strings.Contains(failure.Message, "compression is Zstd") {
@@ -170,8 +170,8 @@ func TestEngineIsAskedOnlyForWhatItCanDo(t *testing.T) {
 	}
 }
 
-// TestEngineThatStartsSlowlyIsMetLater is about a device that needs longer to start Python than one attempt to connect takes.
-func TestEngineThatStartsSlowlyIsMetLater(t *testing.T) {
+// TestEngineThatStartsSlowlyIsUsed: a device may need longer to start Python than one attempt to connect takes.
+func TestEngineThatStartsSlowlyIsUsed(t *testing.T) {
 	install(t, "a slow start")
 	of, program := target(t, "None")
 	soon, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
@@ -186,7 +186,7 @@ func TestEngineThatStartsSlowlyIsMetLater(t *testing.T) {
 	}
 }
 
-func TestEngineThatIsMissingIsNamed(t *testing.T) {
+func TestMissingEngineIsNamed(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	of, _ := target(t, "None")
 	if _, failure := outcome(t, of); failure == nil || failure.Reason != "ProgramMissing" || !strings.Contains(failure.Message, "tierbench-engine-fake") {

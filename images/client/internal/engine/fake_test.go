@@ -17,7 +17,7 @@ import (
 
 const fault = "TIERBENCH_TEST_ENGINE"
 
-// TestMain lets the test program be an engine, whose broker is a map in its memory.
+// TestMain lets the test program run as an engine, whose broker is a map in its memory.
 func TestMain(m *testing.M) {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), prefix) {
 		fake(os.Getenv(fault))
@@ -62,7 +62,7 @@ func fake(of string) {
 		fmt.Println(strings.Repeat(" ", lineBytes))
 	case "a slow start":
 		time.Sleep(time.Second)
-	case "no start":
+	case "a failed start":
 		fmt.Fprintln(os.Stderr, "no module named paho")
 		os.Exit(3)
 	}
@@ -103,9 +103,9 @@ func (f *fakeEngine) do(asked request) {
 			for range time.Tick(time.Second / 10) {
 				fmt.Println("{}")
 			}
-		case "an own reason":
+		case "its own reason":
 			body = `, "error": {"reason": "LicenseExpired", "message": "renew it"}`
-		case "a reason that is no word":
+		case "an invalid reason":
 			body = `, "error": {"reason": "license expired", "message": "renew it"}`
 		case "an address without a port":
 			body = `, "local": "somewhere"`
@@ -136,7 +136,7 @@ func (f *fakeEngine) do(asked request) {
 
 // run sends messages, which arrive at once.
 func (f *fakeEngine) run(asked request) (messages int64) {
-	if f.fault == "an end" && asked.Bytes == 0 {
+	if f.fault == "a crash" && asked.Bytes == 0 {
 		fmt.Fprintln(os.Stderr, "out of memory")
 		os.Exit(3)
 	}
@@ -153,7 +153,7 @@ func (f *fakeEngine) run(asked request) (messages int64) {
 		switch f.fault {
 		case "a gap":
 			number++
-		case "the future":
+		case "a time in the future":
 			at += int64(time.Hour)
 		case "an unknown connection":
 			record(arrived, 77, 0, at)

@@ -8,11 +8,11 @@ import (
 )
 
 const (
-	logBytes  = 64 << 10 // that are passed on
-	tailBytes = 300      // that a failure has
+	logBytes  = 64 << 10 // that are forwarded
+	tailBytes = 300      // in the message of a failure
 )
 
-// log passes on what an engine writes to its standard error, up to a bound, and keeps its end.
+// log forwards what an engine writes to its standard error, up to a bound, and keeps its end.
 type log struct {
 	out io.Writer
 

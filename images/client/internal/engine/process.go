@@ -23,7 +23,7 @@ import (
 
 const (
 	answerTimeout   = 30 * time.Second // for hello, an answer, and any line
-	endTimeout      = time.Second      // from the end of its standard input to its own
+	endTimeout      = time.Second      // from the end of its standard input to the end of the engine
 	mostConnections = 1<<16 - 1
 	clockReadings   = 5
 )
@@ -50,7 +50,7 @@ type process struct {
 	failure     *contract.Failure // why it has ended
 }
 
-// start starts an engine, which has still to send hello.
+// start starts an engine, which has yet to send hello.
 func start(program string, content *os.File, timeout time.Duration) (*process, error) {
 	path, err := exec.LookPath(program)
 	if err != nil {
@@ -85,7 +85,8 @@ func start(program string, content *os.File, timeout time.Duration) (*process, e
 	return made, nil
 }
 
-// meet returns when an engine has sent hello. A slow engine may need longer than one attempt to connect: the next one meets it.
+// meet returns when an engine has sent hello. A slow engine may need longer than one attempt to connect: then a later
+// attempt meets it.
 func (p *process) meet(ctx context.Context) error {
 	select {
 	case <-p.greeted:
@@ -149,7 +150,8 @@ func (p *process) end() {
 	}
 }
 
-// watch ends an engine that writes nothing. It counts seconds in which this program runs, because both may have stood still.
+// watch ends an engine that writes nothing. It counts seconds in which this program runs, because both may have been
+// suspended.
 func (p *process) watch() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -255,7 +257,7 @@ func (p *process) greet(found *hello) error {
 	return nil
 }
 
-// happened passes on events.
+// happened forwards events.
 func (p *process) happened(records []byte) error {
 	if len(records)%recordBytes != 0 {
 		return invalid("%d bytes of events are not a multiple of %d", len(records), recordBytes)
@@ -274,7 +276,7 @@ func (p *process) happened(records []byte) error {
 	return nil
 }
 
-// with calls a function with a connection. What comes of a connection that was closed is ignored.
+// with calls a function with a connection. Events of a closed connection are ignored.
 func (p *process) with(number uint16, do func(*connection) error) error {
 	p.mutex.Lock()
 	one, last := p.connections[number], p.last
@@ -316,7 +318,7 @@ func (p *process) remove(one *connection) {
 	delete(p.connections, one.number)
 }
 
-// cpu returns the CPU time that an engine has used: by the clock of a process, which has no more than its number.
+// cpu returns the CPU time that an engine has used: by the CPU-time clock of its process ID.
 func (p *process) cpu() time.Duration {
 	var spent unix.Timespec
 	if err := unix.ClockGettime(int32(^p.command.Process.Pid<<3|2), &spent); err != nil {

@@ -1,4 +1,5 @@
-// Package engine is the driver of engines: programs of their own that connect to a broker, send, receive and take the times.
+// Package engine is the driver of engines: separate programs that connect to a broker, send, receive and take the
+// times.
 //
 // docs/reference/engine-protocol.md describes how the harness and an engine talk.
 package engine
@@ -133,7 +134,7 @@ type request struct {
 	Receives   bool   `json:"receives,omitempty"` // of connect
 }
 
-// Broker is how a connection is made.
+// Broker describes a connection.
 type Broker struct {
 	Scheme      string `json:"scheme"`
 	Host        string `json:"host"`
@@ -150,7 +151,7 @@ type Broker struct {
 	KeyFile     string `json:"keyFile"`
 }
 
-// Content says what is in the file descriptor 3.
+// Content describes the content of file descriptor 3.
 type Content struct {
 	Entries uint64 `json:"entries"`
 	Sizes   []int  `json:"sizes"`

@@ -77,7 +77,7 @@ func (p *process) write(one *request, asked chan line) error {
 	return nil
 }
 
-// answered passes on the answer to a request.
+// answered forwards the answer to a request.
 func (p *process) answered(found line) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

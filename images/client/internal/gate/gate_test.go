@@ -14,15 +14,15 @@ import (
 
 const timeout = time.Minute
 
-// start serves a gate before a server that writes its number down, and says that it listens.
-func start(t *testing.T) (socket, number string) {
+// start serves a gate for a server that writes its PID to a file, and prints that it listens.
+func start(t *testing.T) (socket, pidFile string) {
 	t.Helper()
 	folder := t.TempDir()
-	socket, number = filepath.Join(folder, "0"), filepath.Join(folder, "number")
+	socket, pidFile = filepath.Join(folder, "0"), filepath.Join(folder, "number")
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, socket, []string{"sh", "-c", "echo $$ > " + number + "; echo the server is listening; exec sleep 600"})
+		ended <- Serve(ctx, socket, []string{"sh", "-c", "echo $$ > " + pidFile + "; echo the server is listening; exec sleep 600"})
 	}()
 	t.Cleanup(func() {
 		end()
@@ -30,8 +30,8 @@ func start(t *testing.T) (socket, number string) {
 			t.Error(err)
 		}
 	})
-	eventually(t, "the gate is there", func() bool { _, err := os.Stat(socket); return err == nil })
-	return socket, number
+	eventually(t, "the gate exists", func() bool { _, err := os.Stat(socket); return err == nil })
+	return socket, pidFile
 }
 
 func hold(t *testing.T, socket string) (held net.Conn) {
@@ -45,9 +45,9 @@ func hold(t *testing.T, socket string) (held net.Conn) {
 	return held
 }
 
-func running(t *testing.T, number string) int {
+func readPID(t *testing.T, pidFile string) int {
 	t.Helper()
-	content, err := os.ReadFile(number)
+	content, err := os.ReadFile(pidFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func running(t *testing.T, number string) int {
 	return pid
 }
 
-func isThere(pid int) bool {
+func isRunning(pid int) bool {
 	_, err := os.Stat("/proc/" + strconv.Itoa(pid))
 	return err == nil
 }
@@ -73,46 +73,46 @@ func eventually(t *testing.T, what string, is func() bool) {
 }
 
 func TestServerRunsWhileItsGateIsHeld(t *testing.T) {
-	socket, number := start(t)
-	if _, err := os.Stat(number); err == nil {
-		t.Error("it runs without a holder of its gate")
+	socket, pidFile := start(t)
+	if _, err := os.Stat(pidFile); err == nil {
+		t.Error("the server runs before its gate is held")
 	}
 	for range 2 {
 		held := hold(t, socket)
-		pid := running(t, number)
-		if !isThere(pid) {
-			t.Fatal("it does not run")
+		pid := readPID(t, pidFile)
+		if !isRunning(pid) {
+			t.Fatal("the server does not run")
 		}
 		held.Close()
-		eventually(t, "it has ended", func() bool { return !isThere(pid) })
+		eventually(t, "the server has ended", func() bool { return !isRunning(pid) })
 	}
 }
 
 func TestLastHolderReplacesEarlierOnes(t *testing.T) {
-	socket, number := start(t)
-	lost := hold(t, socket)
-	first := running(t, number)
+	socket, pidFile := start(t)
+	replaced := hold(t, socket)
+	first := readPID(t, pidFile)
 	hold(t, socket)
-	if second := running(t, number); isThere(first) || !isThere(second) {
-		t.Error("the server of a lost holder continues")
+	if second := readPID(t, pidFile); isRunning(first) || !isRunning(second) {
+		t.Error("the server of a replaced holder still runs")
 	}
-	if _, err := bufio.NewReader(lost).ReadByte(); err == nil {
-		t.Error("a lost holder gets no message")
+	if _, err := bufio.NewReader(replaced).ReadByte(); err == nil {
+		t.Error("a replaced holder receives a message")
 	}
 }
 
 func TestServerEndsWithItsGate(t *testing.T) {
 	folder := t.TempDir()
-	socket, number := filepath.Join(folder, "0"), filepath.Join(folder, "number")
+	socket, pidFile := filepath.Join(folder, "0"), filepath.Join(folder, "number")
 	ctx, end := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- Serve(ctx, socket, []string{"sh", "-c", "echo $$ > " + number + "; echo listening; exec sleep 600"})
+		ended <- Serve(ctx, socket, []string{"sh", "-c", "echo $$ > " + pidFile + "; echo listening; exec sleep 600"})
 	}()
 	hold(t, socket)
 	end()
-	if err := <-ended; err != nil || isThere(running(t, number)) {
-		t.Errorf("%v, or the server continues", err)
+	if err := <-ended; err != nil || isRunning(readPID(t, pidFile)) {
+		t.Errorf("%v, or the server still runs", err)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestServerThatEndsReportsReason(t *testing.T) {
 	ctx, end := context.WithCancel(context.Background())
 	defer end()
 	go func() { _ = Serve(ctx, socket, []string{"sh", "-c", "echo no port is free >&2; exit 3"}) }()
-	eventually(t, "the gate says why", func() bool {
+	eventually(t, "the gate reports why", func() bool {
 		_, err := Hold(ctx, socket)
 		return err != nil && strings.Contains(err.Error(), "no port is free")
 	})

@@ -10,10 +10,10 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// commits sends messages in transactions. Each transaction contains what arrived while the one before was committed.
+// commits sends messages in transactions. Each transaction contains what arrived while the previous one was committed.
 type commits struct {
 	of     *connection
-	client *kgo.Client // of the connection, or what stands in for it as a producer
+	client *kgo.Client // of the connection, or the producer that replaces it
 	cancel context.CancelFunc
 	ended  chan struct{}
 
@@ -116,7 +116,7 @@ func (c *commits) commit(ctx context.Context, entries []entry) error {
 }
 
 // renew creates another producer of the same name, because a producer that the broker has fenced never sends again. No other
-// producer has that name. So the end of its own transaction fenced it, and the broker ended before it answered.
+// producer has that name, so the end of its own transaction fenced it, and the broker ended before it answered.
 func (c *commits) renew() error {
 	made, err := kgo.NewClient(c.of.options...)
 	if err != nil {

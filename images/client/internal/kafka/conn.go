@@ -24,7 +24,7 @@ type conn struct {
 	*transport.Conn
 	owner    *connection
 	once     sync.Once
-	active   atomic.Bool // messages have gone by it
+	active   atomic.Bool // it has carried messages
 	produces atomic.Bool
 }
 

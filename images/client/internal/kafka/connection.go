@@ -28,23 +28,23 @@ type connection struct {
 	events    broker.Events
 	commits   *commits // of ExactlyOnce alone
 	published atomic.Int64
-	written   atomic.Int64 // records, those sent again included
+	written   atomic.Int64 // records, including resent ones
 	fetches   chan struct{}
 	creating  sync.WaitGroup // requests that create a topic
 
 	mutex      sync.Mutex
 	statistics broker.Statistics
 	open       map[*conn]struct{}
-	standing   int // of these, those that messages go by
+	standing   int // of these, those that carry messages
 	connected  bool
-	lost       bool // the last of them broke off
+	lost       bool // the last of them broke
 	closing    bool
 	failed     error // of the last attempt to connect
 	certified  bool  // the broker asked for a certificate
 	refused    time.Time
-	topic      string // that ends with it
+	topic      string // deleted with this connection
 	reads      bool
-	begun      int64 // the topic's messages and what was published, when no message was in flight
+	begun      int64 // the topic's length minus what was published, when no message was in flight
 }
 
 func newConnection(driver *Driver, events broker.Events) *connection {
@@ -193,7 +193,8 @@ func (c *connection) Statistics() broker.Statistics {
 	return now
 }
 
-// Close ends the client, and deletes its topic, even if no connection stands: a slow broker may have lost one for a moment.
+// Close ends the client, and deletes its topic, even without an open connection: a slow broker may have lost one for a
+// moment.
 func (c *connection) Close() {
 	if c.commits != nil {
 		c.commits.stop()

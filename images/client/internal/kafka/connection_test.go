@@ -36,9 +36,9 @@ func TestProducerIsConnectedUnlessMessagesWait(t *testing.T) {
 	}
 }
 
-// A broker may die while its answer to a commit is awaited, over another connection than messages go by.
-func TestRecreatedProducerCountsOnlyUnacknowledgedAsLost(t *testing.T) {
-	for name, lost := range map[string]int64{"standing": 0, "broken off": 1} {
+// A broker may die while the client waits for an answer to a commit, on another connection than that of the messages.
+func TestRecreatedProducerCountsOnlyBrokenConnections(t *testing.T) {
+	for name, broken := range map[string]int64{"open": 0, "broken": 1} {
 		t.Run(name, func(t *testing.T) {
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
@@ -48,25 +48,25 @@ func TestRecreatedProducerCountsOnlyUnacknowledgedAsLost(t *testing.T) {
 			made := newConnection(&Driver{Address: listener.Addr().String(), ServerName: "broker", Timeout: time.Minute}, broker.Events{})
 			old, other := producing(t, made, listener)
 			defer other.Close()
-			if lost > 0 {
+			if broken > 0 {
 				other.Close()
 				if _, err := old.Read(make([]byte, 1)); err == nil {
-					t.Fatal("the other end is closed, and something came from it")
+					t.Fatal("the other end is closed, but has sent data")
 				}
 			}
 			made.producerEnded()
 			_, other = producing(t, made, listener)
 			defer other.Close()
 			counts := made.Statistics()
-			if counts.Reconnects != lost || counts.Errors[contract.Disconnected] != lost || made.standing != 1 || len(made.open) != 1 {
+			if counts.Reconnects != broken || counts.Errors[contract.Disconnected] != broken || made.standing != 1 || len(made.open) != 1 {
 				t.Errorf("%+v, %d stand, %d are open", counts, made.standing, len(made.open))
 			}
 		})
 	}
 }
 
-// An outside Kafka could send its clients, with their account, to any host.
-func TestBrokerSendsClientsToAllowedHostsOnly(t *testing.T) {
+// An external Kafka could redirect its clients, with their account, to any host.
+func TestKafkaRedirectsClientsOnlyToAllowedHosts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func TestBrokerSendsClientsToAllowedHostsOnly(t *testing.T) {
 	}
 }
 
-// producing is a connection by which a message has gone, and its other end.
+// producing returns a connection that has sent a message, and its other end.
 func producing(t *testing.T, of *connection, listener net.Listener) (*conn, net.Conn) {
 	t.Helper()
 	made, err := of.dial(t.Context(), "tcp", "broker:1")

@@ -61,7 +61,7 @@ type Driver struct {
 	Quick              bool          // for a light load
 	Refused            egress.Networks
 	Allowed            egress.Hosts // where the broker at Address may send its clients
-	Buffered           int          // messages at most that are handed over and not yet acknowledged, or written where nothing is
+	Buffered           int          // most messages that are handed over and not yet acknowledged, or not yet written if nothing is
 }
 
 // Connect creates a client with its own connections, and checks that the broker answers.

@@ -45,7 +45,7 @@ func (c *connection) asked() {
 	}
 }
 
-// poll passes on messages until the client is closed. It skips records without a value, which only prepare.
+// poll forwards messages until the client is closed. It skips records without a value, which Prepare sends.
 func (c *connection) poll(arrived func([]byte, time.Time)) {
 	for {
 		fetches := c.client.PollFetches(context.Background())

@@ -42,7 +42,7 @@ func (c *connection) ensure(ctx context.Context, topic string) error {
 	}
 }
 
-// create creates a topic. A request outlives ctx: a broker would still create the topic after a connection that broke off, and
+// create creates a topic. A request outlives ctx: a broker would still create the topic after the connection broke, and
 // after its deletion.
 func (c *connection) create(ctx context.Context, topic string) error {
 	answered := make(chan error, 1)

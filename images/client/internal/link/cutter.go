@@ -69,7 +69,7 @@ func (c *cutter) cut(frame []byte, transport, payload, each, most int) {
 	}
 }
 
-// hasHeader says whether these bytes can be an IP header, perhaps with options.
+// hasHeader reports whether these bytes can be an IP header, perhaps with options.
 func hasHeader(ip []byte) bool {
 	if ip[0]>>4 == 4 {
 		length := int(ip[0]&15) * 4
@@ -145,7 +145,7 @@ func networkHeader(frame []byte) int {
 func addChecksum(covered []byte, place int) {
 	checksum := ^fold(sum(covered))
 	if checksum == 0 {
-		checksum = 0xffff // as UDP asks for, and the same number in this arithmetic
+		checksum = 0xffff // as UDP requires, and the same number in this arithmetic
 	}
 	binary.BigEndian.PutUint16(covered[place:], checksum)
 }

@@ -11,7 +11,7 @@ import (
 
 const usual = 1514
 
-// received returns a frame as the kernel gives it: with a header that says what is left to do.
+// received returns a frame as the kernel delivers it: with a header that says what remains to be done.
 func received(flags, kind byte, each, start, offset int, frame []byte) []byte {
 	header := []byte{flags, kind}
 	for _, value := range []int{0, each, start, offset} {
@@ -35,7 +35,7 @@ func ipv6(protocol byte, length int) []byte {
 	return ip
 }
 
-// tcp has its flags CWR, PSH, ACK and FIN, and 12 bytes of options.
+// tcp returns a header with the flags CWR, PSH, ACK and FIN, and 12 bytes of options.
 func tcp() []byte {
 	header := make([]byte, 32)
 	binary.BigEndian.PutUint32(header[4:], 0xfffffff0)
@@ -76,7 +76,7 @@ func isRight(ip, segment []byte) bool {
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
-func TestLongSegmentBecomesPacketsOfTheNetwork(t *testing.T) {
+func TestLongSegmentIsCutIntoPackets(t *testing.T) {
 	payload := content(3001)
 	for name, one := range map[string]struct {
 		kind    byte
@@ -113,13 +113,13 @@ func TestLongSegmentBecomesPacketsOfTheNetwork(t *testing.T) {
 				whole = append(whole, segment[32:]...)
 			}
 			if !bytes.Equal(whole, payload) {
-				t.Error("another payload")
+				t.Error("the payload has changed")
 			}
 		})
 	}
 }
 
-func TestLongDatagramBecomesSeveral(t *testing.T) {
+func TestLongDatagramIsCutIntoDatagrams(t *testing.T) {
 	payload := content(2500)
 	datagram := []byte{0, 1, 0, 2, 0, 0, 0, 0}
 	packets := all(t, received(needsChecksum, cutUDP, 1200, 34, checksumOfUDP, join(ethernet(0x0800), ipv4(unix.IPPROTO_UDP, 2508), datagram, payload)))
@@ -134,11 +134,11 @@ func TestLongDatagramBecomesSeveral(t *testing.T) {
 		whole = append(whole, packet[42:]...)
 	}
 	if !bytes.Equal(whole, payload) {
-		t.Error("another payload")
+		t.Error("the payload has changed")
 	}
 }
 
-func TestChecksumThatTheKernelLeftIsAdded(t *testing.T) {
+func TestMissingChecksumIsAdded(t *testing.T) {
 	segment := join(tcp(), content(101))
 	ip := ipv4(unix.IPPROTO_TCP, len(segment))
 	binary.BigEndian.PutUint16(segment[checksumOfTCP:], fold(sum(ip[12:20])+unix.IPPROTO_TCP+uint64(len(segment))))
@@ -155,7 +155,7 @@ func TestOtherPacketsPassUnchanged(t *testing.T) {
 	}
 }
 
-func FuzzAnythingCanBeReceived(f *testing.F) {
+func FuzzCutterLimitsPackets(f *testing.F) {
 	f.Add(received(needsChecksum, cutTCPv4, 1400, 34, checksumOfTCP, join(ethernet(0x0800), ipv4(6, 3033), tcp(), content(3001))))
 	f.Add(received(needsChecksum, cutUDP, 9, 58, checksumOfUDP, join(ethernet(0x8100), content(4), ipv6(17, 99), content(200))))
 	f.Fuzz(func(t *testing.T, given []byte) {

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// End is an end of a link. It gives and takes one packet at a time, and never waits.
+// End is an end of a link. It reads and writes one packet at a time, and never waits.
 type End interface {
 	Close() error
 	descriptor() int
@@ -17,7 +17,7 @@ type End interface {
 	write(packet []byte) (bool, error)
 }
 
-// Device is a network interface of this program. It gives and takes one packet with each system call.
+// Device is a network interface of this program. It reads or writes one packet with each system call.
 type Device struct{ fd int }
 
 // OpenTAP creates a network interface whose Ethernet frames go to this program. It ends with the program.
@@ -55,7 +55,7 @@ func (d *Device) read(buffer []byte) (int, error) {
 
 func (d *Device) write(packet []byte) (bool, error) { return sent(unix.Write(d.fd, packet)) }
 
-// sent says whether a packet was taken. An interface that is down takes none, as a cable without a machine.
+// sent reports whether a packet was accepted. An interface that is down accepts none, like a cable without a machine.
 func sent(_ int, err error) (bool, error) {
 	for _, full := range []error{unix.EIO, unix.EAGAIN, unix.ENOBUFS, unix.ENETDOWN} {
 		if errors.Is(err, full) {

@@ -19,9 +19,9 @@ const (
 	noneByRule = 1        // IN6_ADDR_GEN_MODE_NONE: no address of its own
 )
 
-// Insert puts a link between this network namespace and its interface: addresses, routes and the Ethernet address move to a new
-// interface. All packets have to be carried between the other end of that, which it returns, and the old interface. A namespace that
-// has its link keeps it.
+// Insert puts a link between this network namespace and its interface: addresses, routes and the Ethernet address move
+// to a new interface. It returns the other end of that interface. All packets must be carried between that end and the
+// old interface. A namespace that has its link keeps it.
 func Insert(name string) (near string, err error) {
 	outside, err := netlink.LinkByName(name)
 	if err != nil {
@@ -46,7 +46,7 @@ func explained(err error) error {
 	return err
 }
 
-// belongings are what an interface has that programs see.
+// belongings are the settings of an interface that programs see.
 type belongings struct {
 	addresses  []netlink.Addr
 	routes     []netlink.Route
@@ -122,8 +122,8 @@ func withoutOwnAddress(device netlink.Link) error {
 	return nil
 }
 
-// silence takes the addresses of the interface. From now on the kernel's own part ignores what comes to it: the packets are for
-// another Ethernet address, and it answers no ARP.
+// silence removes the addresses of the interface. From then on the kernel ignores what arrives there: the packets are
+// for another Ethernet address, and it answers no ARP.
 func silence(outside netlink.Link, addresses []netlink.Addr) error {
 	for _, address := range addresses {
 		if err := netlink.AddrDel(outside, &address); err != nil {

@@ -18,7 +18,7 @@ const (
 // Model says when packets arrive. All times are since any one instant, and never go back.
 //
 // A packet waits in the queue until those before it are sent, takes the time that its bits need, and is then on its way for the
-// delay. Packets do not overtake one another, as a radio delivers in order: a late one makes those behind it late.
+// delay. Packets do not overtake one another, because a radio delivers in order: a late one makes those behind it late.
 type Model struct {
 	path     Path
 	sender   sender
@@ -60,7 +60,7 @@ func (m *Model) Send(now time.Duration, size int) (time.Duration, Fate) {
 	return m.latest, Delivered
 }
 
-// isFull says whether a packet finds no room. An empty queue takes a packet of any size.
+// isFull reports whether a packet finds no room. An empty queue takes a packet of any size.
 func (m *Model) isFull(size int) bool {
 	packets, bytes := m.queue.packets(), m.queue.bytes
 	return packets > 0 && (m.path.QueuePackets > 0 && packets >= m.path.QueuePackets ||

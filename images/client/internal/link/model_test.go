@@ -68,7 +68,7 @@ func TestFullQueueDropsTheLastPacket(t *testing.T) {
 	expect(t, m, 2*ms, full-1, 4*ms-800)
 }
 
-func TestDroppedPacketTakesNoTimeOfTheLink(t *testing.T) {
+func TestDroppedPacketTakesNoTime(t *testing.T) {
 	m := model(t, Path{BitsPerSecond: rate, QueuePackets: 1})
 	expect(t, m, 0, full, 1*ms)
 	for range 100 {
@@ -127,7 +127,7 @@ func lost(m *Model, packets int) (losses, bursts int) {
 	return losses, bursts
 }
 
-func TestLossesAreTheDeclaredShareAloneOrInBursts(t *testing.T) {
+func TestLossesHaveTheDeclaredShareAndBursts(t *testing.T) {
 	const packets = 400_000
 	for _, burst := range []float64{0, 1, 5} {
 		losses, bursts := lost(model(t, Path{Loss: 0.02, Burst: burst}), packets)
@@ -144,7 +144,7 @@ func TestLossesAreTheDeclaredShareAloneOrInBursts(t *testing.T) {
 	}
 }
 
-func TestSeedDecidesWhatIsLost(t *testing.T) {
+func TestSeedDecidesWhichPacketsAreLost(t *testing.T) {
 	pattern := func(seed uint64) (found [1000]Fate) {
 		m, err := NewModel(Path{Loss: 0.3}, seed)
 		if err != nil {
@@ -156,11 +156,12 @@ func TestSeedDecidesWhatIsLost(t *testing.T) {
 		return found
 	}
 	if one, same, other := pattern(1), pattern(1), pattern(2); one != same || one == other {
-		t.Error("not by the seed")
+		t.Error("the losses do not depend on the seed alone")
 	}
 }
 
-// TestRateHoldsForAnyArrivals sends packets of any size at any time: never more than the rate in any span, and no pause while one waits.
+// TestRateHoldsForAnyArrivals sends packets of any size at any time: the link keeps its rate, and never pauses while a
+// packet waits.
 func TestRateHoldsForAnyArrivals(t *testing.T) {
 	m := model(t, Path{BitsPerSecond: rate})
 	random := rand.New(rand.NewPCG(3, 3))
@@ -176,14 +177,14 @@ func TestRateHoldsForAnyArrivals(t *testing.T) {
 	}
 }
 
-func TestQueueForgetsWhatIsSent(t *testing.T) {
+func TestQueueForgetsSentPackets(t *testing.T) {
 	m := model(t, Path{BitsPerSecond: rate, QueuePackets: 100})
 	for number := range time.Duration(100_000) {
 		m.Send(number*ms, full)
 		m.Send(number*ms, full/2)
 	}
 	if kept := cap(m.queue.all); kept > 1000 {
-		t.Errorf("it keeps %d packets", kept)
+		t.Errorf("the queue keeps %d packets", kept)
 	}
 }
 

@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// While packets flow the pump wakes once in this time, and handles all that came or is due. One packet alone has no part in it.
+	// While packets flow, the pump wakes once per tick, and handles all that arrived or is due. A single packet does
+	// not wait for it.
 	tick = 250 * time.Microsecond
 	// Packets leave up to this much early, so that those of a tick leave at their time on average.
 	early = tick / 2
@@ -27,7 +28,7 @@ const (
 	mostAtOnce  = 256   // packets read in a row, before the other direction has its turn
 )
 
-// Count is what became of the packets of one direction.
+// Count counts the packets of one direction by their fate.
 type Count struct {
 	Delivered int64 `json:"delivered"`
 	Dropped   int64 `json:"dropped"` // the queue was full, or the interface at the end was down
@@ -46,7 +47,7 @@ func NewPump(first, second End, up, down *Model) *Pump {
 	return &Pump{up: way{from: first, to: second, model: up}, down: way{from: second, to: first, model: down}, began: time.Now()}
 }
 
-// Counts returns what became of the packets in each direction. The pump must have ended.
+// Counts returns the counts of each direction. The pump must have ended.
 func (p *Pump) Counts() (up, down Count) { return p.up.count, p.down.count }
 
 // Run moves packets until the context ends, or a device is gone.
@@ -75,7 +76,7 @@ func (p *Pump) Run(ctx context.Context) error {
 
 func (p *Pump) clock() time.Duration { return time.Since(p.began) }
 
-// move takes the packets that have come, delivers those that are due, and returns how many.
+// move receives the packets that have arrived, delivers those that are due, and returns how many.
 func (p *Pump) move() (moved int, err error) {
 	for _, one := range []*way{&p.up, &p.down} {
 		received, errReceive := one.receive(p.clock)
@@ -88,7 +89,7 @@ func (p *Pump) move() (moved int, err error) {
 	return moved, nil
 }
 
-// wait returns when a packet has come, or after a time.
+// wait returns when a packet has arrived, or after a time.
 func (p *Pump) wait(duration time.Duration) error {
 	polled := [2]unix.PollFd{{Fd: int32(p.up.from.descriptor()), Events: unix.POLLIN}, {Fd: int32(p.down.from.descriptor()), Events: unix.POLLIN}}
 	timeout := unix.NsecToTimespec(int64(max(duration, 0)))
@@ -109,8 +110,9 @@ func sleep(duration time.Duration) error {
 	return nil
 }
 
-// preferProcess lets the program run as soon as it is due, where it may: as the interrupt of a network card does. It includes the
-// threads of Go's runtime, because the pump waits for locks that they hold. Some control groups refuse the policy RR.
+// preferProcess lets the program run as soon as it is due, if it may, like the interrupt of a network card. It includes
+// the threads of Go's runtime, because the pump waits for locks that they hold. Some control groups refuse the policy
+// RR.
 func preferProcess() {
 	tasks, _ := os.ReadDir("/proc/self/task")
 	for _, task := range tasks {

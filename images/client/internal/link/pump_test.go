@@ -12,7 +12,7 @@ import (
 
 const timeout = time.Minute
 
-// end is what a test holds of a device: packets that it sends are those that the device reads.
+// end is the test's end of a device: the device reads the packets that it sends.
 type end int
 
 // ends returns a device, and its other end.
@@ -107,7 +107,7 @@ func numbered(number, size int) []byte {
 	return packet
 }
 
-func TestPumpDelaysEachWayByItsOwn(t *testing.T) {
+func TestPumpDelaysEachDirectionSeparately(t *testing.T) {
 	p := start(t, Path{Delay: 30 * ms}, Path{Delay: 5 * ms})
 	for _, way := range []struct {
 		from, to end

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sender says when a packet is sent completely that is ready at an instant. Packets are sent one after another.
+// sender says when a packet that is ready at an instant is sent completely. Packets are sent one after another.
 type sender interface {
 	send(ready time.Duration, size int) time.Duration
 	mean() float64 // bits per second; 0: no limit
@@ -40,8 +40,8 @@ func (c *constant) send(ready time.Duration, size int) time.Duration {
 
 func (c *constant) mean() float64 { return c.rate }
 
-// opportunities are instants at which a link sends up to opportunityBytes, and that repeat. What an opportunity has left serves the
-// next packets, if they are there by then.
+// opportunities are instants at which a link sends up to opportunityBytes, and that repeat. The unused part of an
+// opportunity serves the next packets, if they are ready by then.
 type opportunities struct {
 	times  []time.Duration // in order; the last one is the period
 	next   int             // counted over all repetitions

@@ -28,14 +28,14 @@ func TestOpportunitySendsAFullPacketOrSeveralSmallOnes(t *testing.T) {
 	expectSent(t, s, 0, 1000, 2*ms)
 	expectSent(t, s, 1*ms, 514, 2*ms)
 	expectSent(t, s, 1*ms, 1, 2*ms)                      // the second one of this millisecond
-	expectSent(t, s, 3*ms, opportunityBytes, 10*ms)      // what was left of it is over
+	expectSent(t, s, 3*ms, opportunityBytes, 10*ms)      // the rest of it is unused
 	expectSent(t, s, 3*ms, 1, 10*ms)                     // the file repeats after 10 ms, and begins with 0
 	expectSent(t, s, 3*ms, 3*opportunityBytes-1, 12*ms)  // the rest of 10 ms, and both of 12
 	expectSent(t, s, 20*ms, 2*opportunityBytes, 20*ms)   // the last one of a round, and the first of the next
 	expectSent(t, s, 1001*ms, opportunityBytes, 1002*ms) // after a long pause
 }
 
-func TestOpportunitiesOfALongRunAreAllUsed(t *testing.T) {
+func TestLongRunUsesEveryOpportunity(t *testing.T) {
 	s := trace(t, "1\n4\n9\n")
 	var at time.Duration
 	for range 3000 {

@@ -24,8 +24,8 @@ type way struct {
 	count    Count
 }
 
-// receive takes the packets that have come, and returns how many. The clock is read after each of them: a thread that was held up in
-// between makes them late, and never early.
+// receive receives the packets that have arrived, and returns how many. The clock is read after each of them: a thread
+// that was suspended in between makes them late, and never early.
 func (w *way) receive(clock func() time.Duration) (int, error) {
 	for received := range mostAtOnce {
 		buffer := w.buffer()

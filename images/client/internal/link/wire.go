@@ -13,7 +13,7 @@ import (
 const (
 	mostReceived = headerBytes + 64<<10 + 256 // of a packet that the kernel has not cut yet
 	frameBytes   = 18                         // of an Ethernet header, perhaps of a VLAN
-	bufferBytes  = 8 << 20                    // of packets that came while the pump had no processor
+	bufferBytes  = 8 << 20                    // of packets that arrived while the pump had no processor
 )
 
 // Wire is a network interface whose packets go to this program, as the kernel sees them: before they are cut to the size of the
@@ -25,7 +25,8 @@ type Wire struct {
 	cutter   cutter
 }
 
-// OpenWire receives the packets that come to an interface. The kernel sees them as well, so its own part must ignore them.
+// OpenWire receives the packets that arrive at an interface. The kernel sees them as well, so its own part must ignore
+// them.
 func OpenWire(name string) (wire *Wire, err error) {
 	device, err := net.InterfaceByName(name)
 	if err != nil {

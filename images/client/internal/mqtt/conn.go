@@ -20,7 +20,7 @@ const (
 	mostQueued = 1 << 20 // bytes that wait to be written before a writer has to wait, too
 	lengthBits = 28      // of the length of a packet
 	lastWrite  = time.Second
-	envelope   = 64 << 10 // bytes of a packet next to its message: topic, properties, and what codec and cipher add
+	envelope   = 64 << 10 // bytes of a packet besides its message: topic, properties, and what codec and cipher add
 )
 
 // conn reads in large pieces. If it gathers, it writes in one call what several callers have queued.
@@ -31,10 +31,10 @@ type conn struct {
 	reader  *bufio.Reader
 	framing framing
 	closed  func(tcpinfo.Counters)
-	wrote   atomic.Bool // since someone looked
+	wrote   atomic.Bool // since the last check
 
 	mutex  sync.Mutex
-	work   *sync.Cond // there is something to write, or nothing will come any more
+	work   *sync.Cond // there is something to write, or no more will be written
 	room   *sync.Cond // there is room to queue more
 	queued []byte
 	failed error

@@ -26,7 +26,7 @@ func published(t *testing.T, size int) []byte {
 	return written.Bytes()
 }
 
-func TestPacketsAreFollowedHoweverTheyArrive(t *testing.T) {
+func TestPacketsAreReadWholeAndInPieces(t *testing.T) {
 	stream := bytes.Join([][]byte{published(t, 0), {0xd0, 0}, published(t, 1), published(t, 200), published(t, 70_000), {0xd0, 0}}, nil)
 	for name, from := range map[string]io.Reader{
 		"whole":        bytes.NewReader(stream),
@@ -47,20 +47,20 @@ func TestPacketsAreFollowedHoweverTheyArrive(t *testing.T) {
 
 func TestTooLongPacketIsRefusedBeforeItIsRead(t *testing.T) {
 	announced := []byte{0x30, 0xff, 0xff, 0xff, 0x7f} // 256 MiB
-	one := []byte{0xd0, 1, 0}                         // a rest of one byte
+	one := []byte{0xd0, 1, 0}                         // one byte remains
 	reader := reading(bytes.NewReader(append(one, announced...)), 1000)
 	if _, err := packets.ReadPacket(reader); err != nil {
 		t.Fatal(err)
 	}
 	_, err := packets.ReadPacket(reader)
 	if err == nil || err == io.EOF || err == io.ErrUnexpectedEOF {
-		t.Errorf("it is taken in: %v", err)
+		t.Errorf("the packet is accepted: %v", err)
 	}
 }
 
 func TestEndlessLengthIsRefused(t *testing.T) {
 	reader := reading(bytes.NewReader(append([]byte{0x30}, bytes.Repeat([]byte{0x80}, 1000)...)), 1000)
 	if _, err := io.ReadAll(reader); err == nil {
-		t.Error("it is taken in")
+		t.Error("the packet is accepted")
 	}
 }

@@ -27,14 +27,14 @@ type connection5 struct {
 	unreleased map[uint16]struct{} // messages of QoS 2 that have arrived, and that the broker may send again
 
 	// The mutex of link guards these.
-	up      *conn // the broker has agreed to it
+	up      *conn // accepted by the broker
 	topic   string
 	arrived func([]byte, time.Time)
 	asked   uint16 // identifier of the last request
 	answers chan answer
 }
 
-// answer is that to a SUBSCRIBE or UNSUBSCRIBE. `reason` is negative if the connection broke off before.
+// answer is the answer to a SUBSCRIBE or UNSUBSCRIBE. `reason` is negative if the connection broke before.
 type answer struct {
 	request uint16
 	reason  int
@@ -245,7 +245,7 @@ func (c *connection5) settle(identifier uint16, reason byte, now time.Time) {
 	}
 }
 
-// answer passes on an answer, in place of one that no request waits for.
+// answer forwards an answer. It replaces one that no request waits for.
 func (c *connection5) answer(request uint16, reason int) {
 	c.forget()
 	c.answers <- answer{request, reason}
@@ -283,7 +283,7 @@ func (c *connection5) Subscribe(ctx context.Context, topic string, arrived func(
 func (c *connection5) ask(ctx context.Context, request func(identifier uint16) io.WriterTo) (byte, error) {
 	c.mutex.Lock()
 	up := c.up
-	if c.asked++; c.asked == math.MaxUint16 { // which is that of subscribing again
+	if c.asked++; c.asked == math.MaxUint16 { // which is reserved for resubscribing
 		c.asked = mostIdentifiers + 1
 	}
 	identifier := c.asked
@@ -297,12 +297,12 @@ func (c *connection5) ask(ctx context.Context, request func(identifier uint16) i
 	}
 	for {
 		select {
-		case came := <-c.answers:
-			if came.reason < 0 {
+		case found := <-c.answers:
+			if found.reason < 0 {
 				return 0, errBroken
 			}
-			if came.request == identifier {
-				return byte(came.reason), nil
+			if found.request == identifier {
+				return byte(found.reason), nil
 			}
 		case <-ctx.Done():
 			return 0, context.Cause(ctx)

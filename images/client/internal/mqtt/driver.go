@@ -41,12 +41,12 @@ type Driver struct {
 	Timeout            time.Duration // for a write to the socket
 	Refused            egress.Networks
 	MessageBytes       int  // of the largest message
-	Gathers            bool // messages that follow closely leave together: for the highest rate, not for the shortest way
+	Gathers            bool // messages in quick succession are sent together: for the highest rate, not for the shortest round trip
 }
 
 func init() { paho.ERROR = log.New(io.Discard, "", 0) }
 
-// link is what the clients of all versions have: their socket, and what it has cost.
+// link is common to the clients of all versions: their socket, and its statistics.
 type link struct {
 	driver *Driver
 	name   string

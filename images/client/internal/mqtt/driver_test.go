@@ -13,11 +13,12 @@ import (
 
 const messages = 200
 
-// silent is a broker that agrees to connections, and acknowledges what `answers` says of the number of a connection.
+// silent is a broker that accepts connections. `answers` says by the number of a connection whether it acknowledges
+// messages.
 type silent struct {
 	listener net.Listener
 	answers  func(connection int) bool
-	came     chan []uint16 // identifiers of a connection's messages, in their order
+	received chan []uint16 // identifiers of a connection's messages, in their order
 }
 
 func startSilent(t *testing.T, answers func(connection int) bool) *silent {
@@ -38,30 +39,30 @@ func (s *silent) serve() {
 		if err != nil {
 			return
 		}
-		s.came <- s.converse(conn, s.answers(number))
+		s.received <- s.converse(conn, s.answers(number))
 	}
 }
 
-// converse ends a connection that is not answered when all messages have come.
+// converse ends an unanswered connection when all messages have arrived.
 func (s *silent) converse(conn net.Conn, answers bool) []uint16 {
 	defer conn.Close()
-	var came []uint16
+	var received []uint16
 	for {
 		read, err := packets.ReadPacket(conn)
 		if err != nil {
-			return came
+			return received
 		}
 		switch packet := read.(type) {
 		case *packets.ConnectPacket:
 			_ = packets.NewControlPacket(packets.Connack).Write(conn)
 		case *packets.PublishPacket:
-			came = append(came, packet.MessageID)
+			received = append(received, packet.MessageID)
 			if answers {
 				answer := packets.NewControlPacket(packets.Puback).(*packets.PubackPacket)
 				answer.MessageID = packet.MessageID
 				_ = answer.Write(conn)
-			} else if len(came) == messages {
-				return came
+			} else if len(received) == messages {
+				return received
 			}
 		}
 	}
@@ -82,15 +83,15 @@ func publishAll(t *testing.T, to *silent, acknowledged func(uint64)) broker.Conn
 	return connection
 }
 
-func TestResentMessageIsUnacknowledged(t *testing.T) {
+func TestResentMessagesAreNotAcknowledged(t *testing.T) {
 	to := startSilent(t, func(int) bool { return false })
 	numbers := make(chan uint64, 10*messages)
 	connection := publishAll(t, to, func(number uint64) { numbers <- number })
-	<-to.came
-	<-to.came // on a second connection
+	<-to.received
+	<-to.received // on a second connection
 	connection.Close()
 	if len(numbers) != 0 {
-		t.Errorf("%d messages are taken for acknowledged", len(numbers))
+		t.Errorf("%d messages count as acknowledged", len(numbers))
 	}
 	if resent := connection.Statistics().Resent; resent < messages {
 		t.Errorf("%d messages sent again", resent)
@@ -101,14 +102,14 @@ func TestResentMessagesKeepTheirOrder(t *testing.T) {
 	to := startSilent(t, func(connection int) bool { return connection > 0 })
 	numbers := make(chan uint64, messages)
 	connection := publishAll(t, to, func(number uint64) { numbers <- number })
-	<-to.came
+	<-to.received
 	for wanted := range uint64(messages) {
 		if number := <-numbers; number != wanted {
 			t.Fatalf("message %d is acknowledged where %d should be", number, wanted)
 		}
 	}
 	connection.Close()
-	again := <-to.came
+	again := <-to.received
 	for index := 1; index < len(again); index++ {
 		if again[index] != again[index-1]+1 {
 			t.Fatalf("%d is sent again after %d", again[index], again[index-1])

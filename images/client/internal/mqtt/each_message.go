@@ -15,14 +15,14 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-// eachMessage is a publisher that connects for each message, as a device that sleeps in between: it connects, publishes, waits
-// for the acknowledgement of its QoS, and disconnects. A session does not outlive its connection.
+// eachMessage is a publisher that connects for each message, like a device that sleeps in between: it connects,
+// publishes, waits for the acknowledgement of its QoS, and disconnects. A session does not outlive its connection.
 type eachMessage struct {
 	link
 	events broker.Events
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
-	fails  atomic.Bool // the last attempt has
+	fails  atomic.Bool // the last attempt failed
 
 	// The mutex of link guards these.
 	connections          int64
@@ -132,7 +132,7 @@ func (d *Driver) visit(over *conn) visit {
 	return &visit3{d, over}
 }
 
-// isReady counts what it has taken to connect.
+// isReady counts the costs of connecting.
 func (e *eachMessage) isReady(over *conn, took time.Duration) {
 	counters, _ := tcpinfo.Read(over.over.TCP)
 	e.mutex.Lock()

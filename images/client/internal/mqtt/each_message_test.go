@@ -16,7 +16,7 @@ func TestMessageOfABrokenConnectionIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	answering := &silent{came: make(chan []uint16, 1)}
+	answering := &silent{received: make(chan []uint16, 1)}
 	go func() {
 		for number := 0; ; number++ {
 			conn, err := listener.Accept()
@@ -27,7 +27,7 @@ func TestMessageOfABrokenConnectionIsSentAgain(t *testing.T) {
 				conn.Close()
 				continue
 			}
-			answering.came <- answering.converse(conn, true)
+			answering.received <- answering.converse(conn, true)
 		}
 	}()
 	var numbers []uint64
@@ -37,7 +37,7 @@ func TestMessageOfABrokenConnectionIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	statistics := publisher.Statistics()
-	if len(<-answering.came) != 1 || len(numbers) != 1 || numbers[0] != 7 || !publisher.Connected() {
+	if len(<-answering.received) != 1 || len(numbers) != 1 || numbers[0] != 7 || !publisher.Connected() {
 		t.Errorf("acknowledged: %v", numbers)
 	}
 	if statistics.Connections != 1 || statistics.Reconnects != 1 || statistics.Resent != 0 || statistics.Errors[contract.Disconnected] != 1 {
@@ -49,7 +49,7 @@ func TestMessageOfABrokenConnectionIsSentAgain(t *testing.T) {
 	}
 }
 
-func TestRefusedAccountEndsTheTrial(t *testing.T) {
+func TestRefusedAccountHasAReason(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 
 const mostIdentifiers = 65000 // of messages. Requests have those above
 
-// outbox keeps messages of QoS 1 and 2 in MQTT 5 until the broker has answered them. It sends no more at a time than the broker
-// takes, and sends again on a new connection what is not answered, as clients of MQTT 3.1.1 do, whether or not the broker still
-// has the session.
+// outbox keeps messages of QoS 1 and 2 in MQTT 5 until the broker has answered them. It sends no more at a time than
+// the broker accepts, and resends on a new connection what is not answered, as clients of MQTT 3.1.1 do, whether or not
+// the broker still has the session.
 type outbox struct {
 	sending sync.Mutex // keeps packets in the order of their messages
 

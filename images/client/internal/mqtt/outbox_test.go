@@ -42,56 +42,56 @@ func postAll(t *testing.T, to *outbox, numbers ...uint64) {
 	}
 }
 
-func TestOutboxSendsWhatTheBrokerHasRoomFor(t *testing.T) {
-	tried, written := &outbox{pending: map[uint16]*letter{}}, &bytes.Buffer{}
-	tried.connect(written, 2, false)
-	postAll(t, tried, 10, 11, 12, 13)
+func TestOutboxKeepsTheReceiveMaximum(t *testing.T) {
+	box, written := &outbox{pending: map[uint16]*letter{}}, &bytes.Buffer{}
+	box.connect(written, 2, false)
+	postAll(t, box, 10, 11, 12, 13)
 	if sent := sentBy(t, written); !slices.Equal(sent, []int{1, 2}) {
 		t.Errorf("%v is sent", sent)
 	}
-	if number, known := tried.end(2); number != 11 || !known {
+	if number, known := box.end(2); number != 11 || !known {
 		t.Errorf("%d is answered", number)
 	}
 	if sent := sentBy(t, written); !slices.Equal(sent, []int{3}) {
 		t.Errorf("%v is sent", sent)
 	}
 	for _, unknown := range []uint16{2, 4, 9} { // 4 is not sent yet
-		if _, known := tried.end(unknown); known {
+		if _, known := box.end(unknown); known {
 			t.Errorf("%d is answered", unknown)
 		}
 	}
 }
 
-func TestOutboxSendsAgainInOrder(t *testing.T) {
-	tried, first := &outbox{pending: map[uint16]*letter{}}, &bytes.Buffer{}
-	tried.connect(first, 10, false)
-	postAll(t, tried, 10, 11, 12)
-	tried.release(1)
-	tried.disconnect()
-	postAll(t, tried, 13)
+func TestOutboxResendsInOrder(t *testing.T) {
+	box, first := &outbox{pending: map[uint16]*letter{}}, &bytes.Buffer{}
+	box.connect(first, 10, false)
+	postAll(t, box, 10, 11, 12)
+	box.release(1)
+	box.disconnect()
+	postAll(t, box, 13)
 	for resumed, wanted := range map[bool][]int{true: {1001, -2, -3, 4}, false: {1001, 2, 3, 4}} {
 		again := &bytes.Buffer{}
-		tried.connect(again, 10, resumed)
+		box.connect(again, 10, resumed)
 		if sent := sentBy(t, again); !slices.Equal(sent[:3], wanted[:3]) || len(sent) != 4 {
 			t.Errorf("resumed %v: %v is sent", resumed, sent)
 		}
 	}
-	if resent := tried.countResent(); resent != 2+3 {
+	if resent := box.countResent(); resent != 2+3 {
 		t.Errorf("%d sent again", resent)
 	}
 }
 
 func TestOutboxIsBounded(t *testing.T) {
-	tried := &outbox{pending: map[uint16]*letter{}}
+	box := &outbox{pending: map[uint16]*letter{}}
 	for number := range uint64(mostIdentifiers) {
-		postAll(t, tried, number)
+		postAll(t, box, number)
 	}
-	if err := tried.post(0, &packets.Publish{QoS: 1}); err != errFull {
-		t.Errorf("one more is taken: %v", err)
+	if err := box.post(0, &packets.Publish{QoS: 1}); err != errFull {
+		t.Errorf("one more is accepted: %v", err)
 	}
-	tried.connect(io.Discard, mostIdentifiers, false)
-	tried.end(7)
-	if postAll(t, tried, 1); tried.pending[7] == nil {
+	box.connect(io.Discard, mostIdentifiers, false)
+	box.end(7)
+	if postAll(t, box, 1); box.pending[7] == nil {
 		t.Error("the free identifier is not used")
 	}
 }

@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	failing       = 0x80 // and more: reason codes of failures
+	failing       = 0x80 // the lowest reason code of a failure
 	sessionExpiry = 3600 // seconds that a session outlives its connection
 	pubrelFlags   = 2
 )
@@ -108,7 +108,7 @@ func refused(answer *packets.Connack) error {
 	return fmt.Errorf("the broker refuses the connection: %s (%#x)", answer.Reason(), answer.ReasonCode)
 }
 
-// room returns the number of messages that the broker takes without having answered them.
+// room returns the number of unanswered messages that the broker accepts.
 func room(agreed *packets.Connack) int {
 	if most := agreed.Properties.ReceiveMaximum; most != nil {
 		return int(*most)

@@ -11,28 +11,28 @@ func packet(kind byte) packets.ControlPacket { return packets.NewControlPacket(k
 
 func TestStoreReportsAcknowledgedMessages(t *testing.T) {
 	var answered []uint64
-	tried := newStore(func(number uint64) { answered = append(answered, number) })
+	stored := newStore(func(number uint64) { answered = append(answered, number) })
 	for number, key := range []string{"o.3", "o.1", "o.2"} {
-		tried.expect(uint64(number) + 10)
-		tried.Put(key, packet(packets.Publish))
+		stored.expect(uint64(number) + 10)
+		stored.Put(key, packet(packets.Publish))
 	}
-	tried.Put("o.7", packet(packets.Subscribe))
-	tried.Put("o.1", packet(packets.Pubrel)) // QoS 2: the broker has it, and is to pass it on
-	tried.Put("i.1", packet(packets.Publish))
-	if keys := tried.All(); !slices.Equal(keys, []string{"o.3", "o.2", "o.7", "o.1"}) {
+	stored.Put("o.7", packet(packets.Subscribe))
+	stored.Put("o.1", packet(packets.Pubrel)) // QoS 2: the broker has it, and is to pass it on
+	stored.Put("i.1", packet(packets.Publish))
+	if keys := stored.All(); !slices.Equal(keys, []string{"o.3", "o.2", "o.7", "o.1"}) {
 		t.Errorf("kept in the order %v", keys)
 	}
 	for _, key := range []string{"o.7", "o.1", "i.1", "o.3", "o.3"} {
-		tried.Del(key)
+		stored.Del(key)
 	}
 	if !slices.Equal(answered, []uint64{11, 10}) {
 		t.Errorf("answered %v", answered)
 	}
-	if tried.Get("o.2"); tried.countResent() != 1 {
-		t.Errorf("%d sent again", tried.countResent())
+	if stored.Get("o.2"); stored.countResent() != 1 {
+		t.Errorf("%d sent again", stored.countResent())
 	}
-	tried.Reset()
-	if keys := tried.All(); len(keys) > 0 || tried.Get("o.2") != nil {
+	stored.Reset()
+	if keys := stored.All(); len(keys) > 0 || stored.Get("o.2") != nil {
 		t.Errorf("%v is left", keys)
 	}
 }

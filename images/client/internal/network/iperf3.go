@@ -97,8 +97,8 @@ func transmit(ctx context.Context, options *Options) (traffic, error) {
 	return readIperf3(written, stderr, options)
 }
 
-// answers is whether a server of this port has sent anything. It is true as well if no connection is there, or the kernel does
-// not count.
+// answers reports whether a server of this port has sent anything. It returns true as well without a connection, or if
+// the kernel does not count.
 func answers(port uint16) bool {
 	silent := false
 	for _, one := range watchPort(port).Look() {

@@ -10,7 +10,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// captured is what iperf3 3.12 printed on loopback; where both ways were alike, some figures were made to differ.
+// captured returns a report of iperf3 3.12 on loopback. Where both directions were equal, some figures were changed.
 func captured(t *testing.T, name string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -58,8 +58,8 @@ func TestCongestionControlIsReadFromSockets(t *testing.T) {
 	}
 }
 
-// TestRefusedCongestionControlIsReported is what iperf3 3.12 says where its own kernel does, or its server's: that one leaves
-// before the load.
+// TestRefusedCongestionControlIsReported has what iperf3 3.12 prints if its own kernel refuses, or that of its server,
+// which leaves before the load.
 func TestRefusedCongestionControlIsReported(t *testing.T) {
 	const refused, left = "unable to set TCP_CONGESTION: Supplied congestion control algorithm not supported on this host", "control socket has closed unexpectedly"
 	for _, one := range []struct{ asked, start, message, reason string }{
@@ -83,7 +83,7 @@ func TestDownloadIsNotCountedAsUpload(t *testing.T) {
 		t.Errorf("%+v, %+v, %v", upload, download, err)
 	}
 	if download.Retransmits != nil {
-		t.Errorf("%d retransmits, of a sender that does not know", *download.Retransmits)
+		t.Errorf("%d retransmits, although the sender does not report them", *download.Retransmits)
 	}
 }
 
@@ -148,11 +148,11 @@ func TestIperf3HasAThreadPerStreamSince316(t *testing.T) {
 		t.Errorf("%d threads, %v", seen.threads, err)
 	}
 	if withThreads(16_000, 1) != 1000 || withThreads(500, 4) != 500 || withThreads(0, 4) != 0 {
-		t.Error("a limit is neither the program's nor the computer's")
+		t.Error("the CPU limit is wrong")
 	}
 }
 
-// TestReportDoesNotGrowWithTheLoad as it does with an entry for each stream and second: a small device has no memory for that.
+// TestReportDoesNotGrowWithTheLoad: a small device has no memory for an entry of each stream and second.
 func TestReportDoesNotGrowWithTheLoad(t *testing.T) {
 	arguments := iperf3Arguments(&Options{Host: "h", Port: 1, Protocol: TCP, Direction: Bidirectional, Streams: 128, Duration: time.Hour})
 	if place := slices.Index(arguments, "--interval"); place < 0 || arguments[place+1] != "0" {

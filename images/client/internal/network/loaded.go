@@ -74,7 +74,7 @@ func isRunning(connections []sockdiag.Connection) bool {
 	return false
 }
 
-// abandon ends it without a result, because its load has failed.
+// abandon ends the ping without a result, because its load has failed.
 func (p *loadedPing) abandon() {
 	if p != nil {
 		p.cancel()

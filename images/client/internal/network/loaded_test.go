@@ -44,7 +44,7 @@ func underLoad(port uint16, seconds int) *Options {
 	}
 }
 
-func tried(t *testing.T, options *Options) contract.Trial {
+func runTrial(t *testing.T, options *Options) contract.Trial {
 	t.Helper()
 	report := &reported{}
 	if err := (&Target{Options: options}).Trial(t.Context(), report, 1, false); err != nil {
@@ -55,7 +55,7 @@ func tried(t *testing.T, options *Options) contract.Trial {
 
 const queueing = "TIERBENCH_TEST_QUEUE"
 
-// inNamespace runs a test again, alone in a network namespace of its own. It returns false there.
+// inNamespace runs a test again, alone in its own network namespace. It returns false there.
 func inNamespace(t *testing.T, value string) bool {
 	t.Helper()
 	if os.Getenv(queueing) == value {
@@ -73,20 +73,20 @@ func inNamespace(t *testing.T, value string) bool {
 	return true
 }
 
-// triedInTime tries again while the machine is too slow to send all requests before the load ends.
-func triedInTime(t *testing.T, options *Options) contract.Trial {
+// runTrialInTime repeats a trial while the machine is too slow to send all requests before the load ends.
+func runTrialInTime(t *testing.T, options *Options) contract.Trial {
 	t.Helper()
-	trial := tried(t, options)
+	trial := runTrial(t, options)
 	for range 4 {
 		if trial.Failure == nil || trial.Failure.Message != late {
 			break
 		}
-		trial = tried(t, options)
+		trial = runTrial(t, options)
 	}
 	return trial
 }
 
-// TestMeasuresLatencyUnderLoad has a link of 10 Mbit/s, whose queue of 125 kB takes 100 ms to send.
+// TestMeasuresLatencyUnderLoad uses a link of 10 Mbit/s, whose queue of 125 kB takes 100 ms to send.
 func TestMeasuresLatencyUnderLoad(t *testing.T) {
 	for _, given := range []struct{ protocol, direction string }{{TCP, Upload}, {TCP, Download}, {TCP, Bidirectional}, {UDP, Upload}} {
 		name := given.protocol + given.direction
@@ -107,7 +107,7 @@ func TestMeasuresLatencyUnderLoad(t *testing.T) {
 			} else {
 				options.Congestion = "cubic" // fills the queue
 			}
-			trial := triedInTime(t, options)
+			trial := runTrialInTime(t, options)
 			idle, loaded := trial.Network.Ping, trial.Network.PingUnderLoad
 			if trial.Outcome != contract.Completed || idle.Received != 5 || loaded == nil || loaded.Sent != 5 || loaded.Received == 0 {
 				t.Fatalf("%s %+v, idle %+v, under load %+v", trial.Outcome, trial.Failure, idle, loaded)
@@ -124,16 +124,16 @@ func TestMeasuresLatencyUnderLoad(t *testing.T) {
 
 func TestRequestsAfterTheLoadAreNotUnderLoad(t *testing.T) {
 	t.Parallel()
-	trial := tried(t, underLoad(serve(t), 1)) // less than a load takes to settle
+	trial := runTrial(t, underLoad(serve(t), 1)) // less than a load takes to settle
 	if trial.Network.PingUnderLoad != nil || trial.Outcome != contract.Failed || trial.Failure.Reason != pingFailed || trial.Failure.Message != late {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Network)
 	}
 	if trial.Network.Ping.Received != 5 || trial.Network.Upload.ReceivedBytes == 0 {
-		t.Errorf("%+v: what was measured is lost", trial.Network)
+		t.Errorf("%+v: the measured values are missing", trial.Network)
 	}
 }
 
-// replace lets a script take the place of a program. In it $REAL is the program, and $RAN a file that does not exist yet.
+// replace replaces a program by a script. In it $REAL is the program, and $RAN a file that does not exist yet.
 func replace(t *testing.T, program, script string) {
 	t.Helper()
 	path, err := exec.LookPath(program)
@@ -148,18 +148,18 @@ func replace(t *testing.T, program, script string) {
 	t.Setenv("PATH", folder+":"+os.Getenv("PATH"))
 }
 
-// secondPing lets a script take the place of ping under load: the ping before the load is the first.
-func secondPing(t *testing.T, script string) {
+// replaceSecondPing replaces ping under load by a script. The first ping is the one before the load.
+func replaceSecondPing(t *testing.T, script string) {
 	t.Helper()
 	replace(t, "ping", `[ -e $RAN ] || { touch $RAN; exec $REAL "$@"; }`+"\n"+script)
 }
 
 func TestLossUnderLoadIsCounted(t *testing.T) {
 	began := filepath.Join(t.TempDir(), "began")
-	secondPing(t, "date +%s%N >"+began+`
+	replaceSecondPing(t, "date +%s%N >"+began+`
 echo "5 packets transmitted, 2 received, 60% packet loss, time 400ms"
 echo "rtt min/avg/max/mdev = 10.000/20.000/30.000/1.000 ms"`)
-	trial := tried(t, underLoad(serve(t), 6))
+	trial := runTrial(t, underLoad(serve(t), 6))
 	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded.Sent != 5 || loaded.Received != 2 || *loaded.MeanNanoseconds != 20_000_000 {
 		t.Errorf("%+v, %+v", trial.Failure, loaded)
 	}
@@ -194,38 +194,38 @@ func TestPingUnderLoadBelongsToTheLoadThatRan(t *testing.T) {
 	replace(t, "iperf3", `[ -e $RAN ] && exec $REAL "$@"
 touch $RAN
 echo '{"start":{},"end":{},"error":"unable to connect to server: Connection refused"}'`)
-	trial := triedInTime(t, underLoad(port, 6))
+	trial := runTrialInTime(t, underLoad(port, 6))
 	if loaded := trial.Network.PingUnderLoad; trial.Failure != nil || loaded == nil || loaded.Received != 5 {
 		t.Errorf("%+v, %+v", trial.Failure, loaded)
 	}
 }
 
 func TestLateRequestsAreNotUnderLoad(t *testing.T) {
-	secondPing(t, `echo "5 packets transmitted, 5 received, 0% packet loss, time 9000ms"`)
-	trial := tried(t, underLoad(serve(t), 5))
+	replaceSecondPing(t, `echo "5 packets transmitted, 5 received, 0% packet loss, time 9000ms"`)
+	trial := runTrial(t, underLoad(serve(t), 5))
 	if trial.Failure == nil || trial.Failure.Message != late || trial.Network.PingUnderLoad != nil {
 		t.Errorf("%+v, %+v", trial.Failure, trial.Network.PingUnderLoad)
 	}
 }
 
 func TestPingThatFailsUnderLoadFailsTheTrial(t *testing.T) {
-	secondPing(t, "echo 'ping: sendmsg: Network is unreachable' >&2; exit 2")
-	trial := tried(t, underLoad(serve(t), 5))
+	replaceSecondPing(t, "echo 'ping: sendmsg: Network is unreachable' >&2; exit 2")
+	trial := runTrial(t, underLoad(serve(t), 5))
 	if failure := trial.Failure; failure == nil || failure.Reason != pingFailed || !strings.Contains(failure.Message, "unreachable") {
 		t.Errorf("%+v", failure)
 	}
 	if trial.Network.Upload == nil || trial.Network.Ping == nil {
-		t.Errorf("%+v: what was measured is lost", trial.Network)
+		t.Errorf("%+v: the measured values are missing", trial.Network)
 	}
 }
 
-// TestPingEndsWithAFailedLoad has a server that ends while the ping waits for the load to settle.
+// TestPingEndsWithAFailedLoad has no server, so the load fails while the ping waits for it to settle.
 func TestPingEndsWithAFailedLoad(t *testing.T) {
 	t.Parallel()
 	options := underLoad(uint16(porttest.Free(t)), 600)
 	options.Ready = 0
 	began := time.Now()
-	trial := tried(t, options)
+	trial := runTrial(t, options)
 	if trial.Failure == nil || trial.Failure.Reason != refused || trial.Network.PingUnderLoad != nil || time.Since(began) > time.Minute {
 		t.Errorf("%+v after %v", trial.Failure, time.Since(began))
 	}

@@ -25,18 +25,18 @@ const (
 type Options struct {
 	Host          string // of the iperf3 server
 	Port          uint16
-	Refused       egress.Networks // where neither the server nor what answers ping may be
+	Refused       egress.Networks // networks that may contain neither the server nor the ping host
 	Protocol      string
 	Direction     string
 	Streams       int // of each direction
 	Duration      time.Duration
 	BitsPerSecond int64         // of UDP, each direction, all streams together
-	Congestion    string        // algorithm of TCP's congestion control at both ends; empty for what their kernels take
+	Congestion    string        // algorithm of TCP's congestion control at both ends; empty: the defaults of their kernels
 	Ready         time.Duration // how long the server may refuse a trial, or be busy
 	Ping          Ping
 	TraceInterval time.Duration      // between samples of TCP at the sending side; 0 for no trace
 	Agent         *agentclient.Agent // nil for none
-	Barrier       string             // names where clients meet that measure at once
+	Barrier       string             // of clients that measure at once
 	Part, Parts   int                // which of them this one is, from 0, and how many there are
 }
 

@@ -26,7 +26,8 @@ var (
 	summaryLine = regexp.MustCompile(`^rtt min/avg/max/mdev = (\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+)/(\d+\.\d+) ms`)
 )
 
-// pinged is what ping found: nothing if there is no summary. sending is the time from the first request to the last one.
+// pinged is the result of ping, which is empty without a summary. sending is the time from the first request to the
+// last one.
 type pinged struct {
 	echoes    *contract.Echoes
 	histogram *contract.Histogram
@@ -76,7 +77,7 @@ func ping(ctx context.Context, options *Ping) (pinged, error) {
 }
 
 // awaitEcho waits until the host answers one echo request, because a network policy may take effect late for a new pod. A host
-// that never answers is measured as it is.
+// that never answers is measured nevertheless.
 func awaitEcho(ctx context.Context, options *Ping) error {
 	if options.Count == 0 {
 		return nil

@@ -25,7 +25,7 @@ const lost = `PING 10.0.0.5 (10.0.0.5) 56(84) bytes of data.
 5 packets transmitted, 0 received, 100% packet loss, time 818ms
 `
 
-func TestEveryAcknowledgementCountsOnce(t *testing.T) {
+func TestEveryEchoReplyCountsOnce(t *testing.T) {
 	found := readPing(answered)
 	echoes, histogram := found.echoes, found.histogram
 	if echoes.Sent != 4 || echoes.Received != 3 || echoes.Duplicated != 1 {
@@ -61,8 +61,8 @@ func TestMessagesOfPingMapToReasonsWithHints(t *testing.T) {
 	}
 }
 
-// The fake ping loses its first two requests, and keeps an account of all.
-func TestFirstEchoIsNotCounted(t *testing.T) {
+// The fake ping loses its first two requests, and records all of them.
+func TestAwaitEchoPingsUntilAReplyArrives(t *testing.T) {
 	folder := t.TempDir()
 	script := `#!/bin/sh
 echo . >>` + folder + `/asked

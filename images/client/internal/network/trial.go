@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	retryPause = 500 * time.Millisecond // before a trial begins again that the server did not take
+	retryPause = 500 * time.Millisecond // before a trial that the server refused begins again
 	// The time that clients wait for one another. A pod may have to pull its image. The operator ends clients that wait for a
 	// lost client.
 	untilStart = 10 * time.Minute
@@ -128,7 +128,7 @@ func (g *gate) shut() {
 	}
 }
 
-// reopen restarts the server, which ends the connections of strangers.
+// reopen restarts the server, which ends the connections of other clients.
 func (g *gate) reopen(ctx context.Context) error {
 	g.shut()
 	return g.open(ctx)

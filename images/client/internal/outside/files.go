@@ -59,7 +59,7 @@ func walk(field string, value any, replace func(string, string) (string, error))
 	return value, nil
 }
 
-// filesOf returns the content of the files that a plan names, as far as they are there.
+// filesOf returns the content of the files that a plan names, if they exist.
 func filesOf(plan string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	_, err := change(plan, func(field, value string) (string, error) {
@@ -80,8 +80,9 @@ func filesOf(plan string) (map[string][]byte, error) {
 	return files, err
 }
 
-// localize writes the files of a plan into a folder, and returns the plan with their places and with the addresses of servers
-// that this machine uses. A file that did not come with the plan is not there: a plan names no file of this machine.
+// localize writes the files of a plan into a folder, and returns the plan with their places and with the addresses of
+// servers that this machine uses. A file that did not come with the plan does not exist, so that a plan reads no file
+// of this machine.
 func localize(plan string, files map[string][]byte, folder string, addresses Addresses) (string, error) {
 	if err := os.RemoveAll(folder); err != nil {
 		return "", err

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestPlanGetsThePlacesOfThisMachine(t *testing.T) {
+func TestPlanIsLocalizedForThisMachine(t *testing.T) {
 	plan := `{"sizeBytes": 12345678901234567, "targets": [{"url": "http://10.0.0.5:30080/1.bin", "caFile": "",
 	  "agent": {"url": "https://10.0.0.5:30081", "tokenFile": "/credentials/1/agent-token", "pinFile": "/credentials/1/agent-pin"}}]}`
 	files := map[string][]byte{"/credentials/1/agent-token": []byte("a"), "/credentials/1/agent-pin": {0xff}}
@@ -44,8 +44,8 @@ func TestPlanGetsThePlacesOfThisMachine(t *testing.T) {
 	}
 }
 
-// TestPlanNamesNoFileOfThisMachine because a plan with /etc/shadow as a token would send it away.
-func TestPlanNamesNoFileOfThisMachine(t *testing.T) {
+// TestPlanReadsNoFileOfThisMachine: a plan with /etc/shadow as a token would send it away.
+func TestPlanReadsNoFileOfThisMachine(t *testing.T) {
 	plan := `{"keyFile": "/etc/hostname"}`
 	local, err := localize(plan, nil, filepath.Join(t.TempDir(), "files"), nil)
 	if err != nil {
@@ -60,10 +60,10 @@ func TestPlanNamesNoFileOfThisMachine(t *testing.T) {
 	}
 }
 
-func TestAddressesThatAreNone(t *testing.T) {
+func TestInvalidAddressesAreRefused(t *testing.T) {
 	for _, one := range []string{"", "a=", "http://a", "a b"} {
 		if _, err := ParseAddresses([]string{one}); err == nil {
-			t.Errorf("%q was taken", one)
+			t.Errorf("%q was accepted", one)
 		}
 	}
 }

@@ -49,7 +49,7 @@ type facts struct {
 
 func ownFacts() facts { return facts{runtime.GOOS, runtime.GOARCH, contract.EngineVersion} }
 
-// Run joins the class if it has not joined yet. Then it measures whatever it is given, until ctx ends.
+// Run joins the class if it has not joined yet. Then it measures all work that it gets, until ctx ends.
 func (m *Member) Run(ctx context.Context) error {
 	if err := m.join(ctx); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (m *Member) join(ctx context.Context) error {
 	return nil
 }
 
-// worth returns an error after which another request is of no use. It logs others, each once.
+// worth returns an error if another request cannot succeed. It logs other errors, each once.
 func (m *Member) worth(ctx context.Context, err error) error {
 	var no *refused
 	switch {
@@ -195,8 +195,8 @@ func (m *Member) ahead() time.Duration {
 	return ahead
 }
 
-// resume delivers what was measured before this process began. A trial that was in progress is measured again: the operator gives
-// out what is missing.
+// resume delivers what was measured before this process began. A trial that was in progress is measured again, because
+// the operator offers the missing trials.
 func (m *Member) resume(ctx context.Context, taken work) error {
 	file, err := m.State.reopen()
 	if err != nil {
@@ -330,7 +330,7 @@ func (d *delivery) size() int64 {
 	return 0
 }
 
-// report passes on trials, whose times are by a clock that is ahead. It calls a function when one has ended.
+// report forwards trials, whose times are by a clock that is ahead. It calls a function when one has ended.
 type report struct {
 	contract.Report
 

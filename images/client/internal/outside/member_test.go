@@ -30,15 +30,15 @@ const (
 	token  = "t0ken"
 )
 
-// operator is the collector, with one piece of work after another until every trial was measured. A restart forgets what the
-// stand-in, which prints, has not taken.
+// operator is a fake collector, which offers work until every trial is measured. A restart loses the lines that the
+// stand-in has not printed.
 type operator struct {
 	mutex   sync.Mutex
 	fault   func(r *http.Request) fault // called with the mutex held
 	key     string                      // of the machine that has joined
 	attempt int                         // of the current work; 0: none yet
 	printed []byte                      // by the stand-in of the current work
-	waiting []byte                      // for it
+	waiting []byte                      // for the stand-in
 	over    bool
 	ends    []end
 	counted map[int]int // how often a trial was printed
@@ -72,7 +72,7 @@ func (o *operator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case lostRequest:
 		panic(http.ErrAbortHandler)
 	case restarted:
-		o.waiting = nil // and the stand-in has what it has printed
+		o.waiting = nil // the stand-in keeps what it has printed
 		http.Error(w, "the operator has just started", http.StatusServiceUnavailable)
 	case lostAnswer:
 		o.answer(httptest.NewRecorder(), r, body)
@@ -132,7 +132,7 @@ func (o *operator) missing() []int {
 	return left
 }
 
-// ask gives out what is missing, once the work before has ended, and again if the answer was lost.
+// ask offers the missing trials when the previous work has ended, and again if the answer was lost.
 func (o *operator) ask(w http.ResponseWriter) {
 	left := o.missing()
 	if len(left) == 0 {
@@ -166,7 +166,7 @@ func (o *operator) take(w http.ResponseWriter, body []byte) {
 	reply(w, answer)
 }
 
-// print plays the stand-in, which takes what has arrived.
+// print acts as the stand-in, which prints what has arrived.
 func (o *operator) print() {
 	for line := range strings.Lines(string(o.waiting)) {
 		var trial struct {
@@ -213,7 +213,7 @@ func serve(t *testing.T, o *operator, other ...http.Handler) (url, pin string) {
 	return server.URL, pinned.Of(public)
 }
 
-// measure plays the harness: it prints a line when a trial begins and one when it ends, and may be killed by `kill` between.
+// measure acts as the harness: it reports the start and the end of each trial. `kill` may kill it in between.
 func measure(kill func() bool) func(context.Context, string, contract.Report) (contract.Engine, error) {
 	return func(ctx context.Context, plan string, report contract.Report) (contract.Engine, error) {
 		var asked struct {
@@ -283,7 +283,7 @@ func checkOnce(t *testing.T, o *operator) {
 	}
 }
 
-func TestMemberMeasuresWhatItIsGiven(t *testing.T) {
+func TestMemberMeasuresEachTrialOnce(t *testing.T) {
 	o := &operator{}
 	url, pin := serve(t, o)
 	if err := run(t.Context(), o, url, pin, t.TempDir(), never); !errors.Is(err, context.Canceled) {
@@ -295,8 +295,8 @@ func TestMemberMeasuresWhatItIsGiven(t *testing.T) {
 	}
 }
 
-// TestTrialsStartByTheClockOfTheOperator: what the operator knows of outages is by its clock.
-func TestTrialsStartByTheClockOfTheOperator(t *testing.T) {
+// TestStartTimesUseTheClockOfTheOperator: the operator knows outages by its own clock.
+func TestStartTimesUseTheClockOfTheOperator(t *testing.T) {
 	for name, ahead := range map[string]time.Duration{
 		"right": 0, "an hour late": time.Hour, "an hour ahead": -time.Hour, "in 1970": time.Since(time.Unix(86400, 0)),
 	} {
@@ -319,9 +319,9 @@ func TestTrialsStartByTheClockOfTheOperator(t *testing.T) {
 	}
 }
 
-// TestNothingIsLostOrDoubled cuts the network at every request, restarts the operator, and kills the member in the middle of
-// trials: 100 machines that join and measure.
-func TestNothingIsLostOrDoubled(t *testing.T) {
+// TestFaultsNeitherLoseNorRepeatTrials cuts the network at requests, restarts the operator, and kills the member during
+// trials, for 100 machines that join and measure.
+func TestFaultsNeitherLoseNorRepeatTrials(t *testing.T) {
 	for seed := range uint64(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
@@ -361,7 +361,7 @@ func TestNothingIsLostOrDoubled(t *testing.T) {
 	}
 }
 
-func TestWorkThatIsGoneEndsAtTheNextTrial(t *testing.T) {
+func TestDeletedWorkEndsAtTheNextTrial(t *testing.T) {
 	o := &operator{}
 	begun := 0
 	o.fault = func(r *http.Request) fault {
@@ -376,11 +376,11 @@ func TestWorkThatIsGoneEndsAtTheNextTrial(t *testing.T) {
 	}
 	checkOnce(t, o)
 	if begun != trials+1 {
-		t.Errorf("%d trials were begun, of %d and one that was of no use", begun, trials)
+		t.Errorf("%d trials were begun, not %d and one that is discarded", begun, trials)
 	}
 }
 
-func TestATokenIsOfOneMachine(t *testing.T) {
+func TestTokenIsValidForOneMachine(t *testing.T) {
 	o := &operator{key: "of another machine"}
 	url, pin := serve(t, o)
 	err := run(t.Context(), o, url, pin, t.TempDir(), never)
@@ -389,7 +389,7 @@ func TestATokenIsOfOneMachine(t *testing.T) {
 	}
 }
 
-func TestAStartAgainNeedsNoToken(t *testing.T) {
+func TestRestartNeedsNoToken(t *testing.T) {
 	o, folder := &operator{}, t.TempDir()
 	url, pin := serve(t, o)
 	if err := run(t.Context(), o, url, pin, folder, never); !errors.Is(err, context.Canceled) {
@@ -402,7 +402,7 @@ func TestAStartAgainNeedsNoToken(t *testing.T) {
 	checkOnce(t, o)
 }
 
-func TestAnotherKeyLearnsNothing(t *testing.T) {
+func TestOperatorWithAnotherKeyReceivesNothing(t *testing.T) {
 	o := &operator{}
 	url, _ := serve(t, o)
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -412,7 +412,7 @@ func TestAnotherKeyLearnsNothing(t *testing.T) {
 	}
 }
 
-func TestAfterASignalTheNextStartDelivers(t *testing.T) {
+func TestNextStartDeliversAfterASignal(t *testing.T) {
 	o, folder := &operator{}, t.TempDir()
 	url, pin := serve(t, o)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -435,7 +435,7 @@ func TestAfterASignalTheNextStartDelivers(t *testing.T) {
 	}
 }
 
-func TestTwoProcessesDoNotShareAFolder(t *testing.T) {
+func TestTwoProcessesCannotShareAFolder(t *testing.T) {
 	folder := t.TempDir()
 	if _, err := Open(folder); err != nil {
 		t.Fatal(err)
@@ -445,7 +445,7 @@ func TestTwoProcessesDoNotShareAFolder(t *testing.T) {
 	}
 }
 
-func TestALossOfPowerLeavesWholeLines(t *testing.T) {
+func TestLossOfPowerLeavesWholeLines(t *testing.T) {
 	kept := `{"a":1}` + "\n"
 	for _, left := range []string{"", `{"b"`, "\x00\x00\x00", `{"b":` + "\n"} {
 		folder := t.TempDir()

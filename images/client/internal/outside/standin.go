@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-const farewells = 5 // requests that tell the operator that a stand-in has everything
+const lastRequests = 5 // requests that tell the operator that a stand-in has everything
 
 // StandIn offers a plan to the members of a class, and reports what one of them measures.
 type StandIn struct {
@@ -22,7 +22,7 @@ type StandIn struct {
 
 	caller *caller
 	engine contract.Engine
-	rest   []byte // a line that has not arrived to its end
+	rest   []byte // a line that has not arrived completely
 }
 
 // NewStandIn returns a stand-in that offers its work at url. The pin identifies the operator's key, and the token authenticates
@@ -57,7 +57,7 @@ type given struct {
 	End           *end   `json:"end"`
 }
 
-// Run offers the work until a member has measured it. It returns why the member ended early, or that none came.
+// Run offers the work until a member has measured it. It returns why the member ended early, or that no member came.
 func (s *StandIn) Run(ctx context.Context, report contract.Report) error {
 	files, err := filesOf(s.Plan)
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *StandIn) leave(ctx context.Context, state asked, last *end) error {
 		s.engine = last.Engine
 	}
 	state.Over = true
-	for range farewells {
+	for range lastRequests {
 		if _, err := s.caller.post(ctx, "", state, &given{}); err == nil || !rest(ctx, s.Pause) {
 			break
 		}

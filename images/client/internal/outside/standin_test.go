@@ -37,7 +37,7 @@ func (p *printed) Ended(trial contract.Trial) error {
 	return nil
 }
 
-// answers plays an operator: the answers to the requests of a stand-in in turn, the last one repeatedly.
+// answers acts as an operator: it gives its answers to a stand-in in turn, and repeats the last one.
 type answers struct {
 	given []given
 	asked []asked
@@ -58,7 +58,7 @@ func (a *answers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	reply(w, next)
 }
 
-func stand(t *testing.T, a *answers) (*printed, *StandIn, error) {
+func runStandIn(t *testing.T, a *answers) (*printed, *StandIn, error) {
 	t.Helper()
 	secret := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(secret, []byte("of the agent"), 0o600); err != nil {
@@ -91,7 +91,7 @@ func TestStandInPrintsWhatAMemberMeasured(t *testing.T) {
 		{Known: true, Member: "laptop-1", Piece: []byte(all[200:]), End: &end{Engine: engine}},
 		{Known: true},
 	}}
-	report, source, err := stand(t, a)
+	report, source, err := runStandIn(t, a)
 	if err != nil || len(report.started) != 1 || len(report.trials) != 1 || report.trials[0].DurationNanoseconds != 7 || report.trials[0].Case != 2 {
 		t.Errorf("%+v, %v", report, err)
 	}
@@ -101,7 +101,7 @@ func TestStandInPrintsWhatAMemberMeasured(t *testing.T) {
 	}
 }
 
-func TestStandInEndsAsTheMemberEnded(t *testing.T) {
+func TestStandInReportsHowTheMemberEnded(t *testing.T) {
 	for name, one := range map[string]struct {
 		answer given
 		reason string
@@ -112,11 +112,11 @@ func TestStandInEndsAsTheMemberEnded(t *testing.T) {
 		"the member sends no trial":   {given{Known: true, Member: "a", Piece: []byte("{}\n")}, "ClientUnreadable"},
 		"the member sends no JSON":    {given{Known: true, Member: "a", Piece: []byte("\x00\n")}, "ClientUnreadable"},
 		"the last line has no end":    {given{Known: true, Member: "a", Piece: []byte("{"), End: &end{}}, "ClientUnreadable"},
-		"the time of a start is none": {given{Known: true, Member: "a", Piece: []byte(strings.Replace(startedLine, "2026", "x", 1))}, "ClientUnreadable"},
+		"a start has an invalid time": {given{Known: true, Member: "a", Piece: []byte(strings.Replace(startedLine, "2026", "x", 1))}, "ClientUnreadable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, _, err := stand(t, &answers{given: []given{{}, {Known: true}, one.answer}})
+			_, _, err := runStandIn(t, &answers{given: []given{{}, {Known: true}, one.answer}})
 			var failure *contract.Failure
 			if !errors.As(err, &failure) || failure.Reason != one.reason {
 				t.Error(err)

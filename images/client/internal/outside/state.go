@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// The files of a member. work is there from when it takes its work until the operator has all of its lines.
+// The files of a member. `current` exists from when it takes its work until the operator has all of its lines.
 const (
 	membership = "member.json"
 	current    = "work.json"
@@ -49,7 +49,7 @@ func Open(folder string) (*State, error) {
 
 func (s *State) path(name string) string { return filepath.Join(s.folder, name) }
 
-// read returns whether a file is there, and its content.
+// read returns whether a file exists, and its content.
 func (s *State) read(name string, into any) (bool, error) {
 	content, err := os.ReadFile(s.path(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +61,7 @@ func (s *State) read(name string, into any) (bool, error) {
 	return true, json.Unmarshal(content, into)
 }
 
-// write replaces a file, so that it has the old or the new content whenever the machine stops.
+// write replaces a file. It has the old or the new content, whenever the machine stops.
 func (s *State) write(name string, value any) error {
 	content, err := json.Marshal(value)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *State) begin(taken work) (*os.File, error) {
 	return file, s.write(current, taken)
 }
 
-// forget removes the work. Its description goes first: without it the rest is nothing.
+// forget removes the work. The description is removed first, because the rest is ignored without it.
 func (s *State) forget() error {
 	var failures []error
 	for _, name := range []string{current, ended, measured, secrets} {

@@ -18,7 +18,7 @@ import (
 
 const (
 	usualGzip = 6
-	mostBytes = 16 << 20 // of a message; whatever unpacks to more is not one of ours
+	mostBytes = 16 << 20 // of a message; one that unpacks to more is not from tierbench
 )
 
 // speeds are the levels of the library, by the level of zstd that each is closest to.

@@ -26,7 +26,7 @@ func messagesIn(folder string) ([][]byte, error) {
 	}
 	var found [][]byte
 	for _, file := range files {
-		if strings.HasPrefix(file.Name(), "..") { // of the kubelet, not of a ConfigMap's keys
+		if strings.HasPrefix(file.Name(), "..") { // of the kubelet, not a key of the ConfigMap
 			continue
 		}
 		message, err := os.ReadFile(filepath.Join(folder, file.Name()))

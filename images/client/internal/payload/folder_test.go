@@ -10,7 +10,8 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// mounted is a folder as a kubelet mounts a ConfigMap: its files are links into one that it replaces as a whole.
+// mounted returns a folder like a volume of a ConfigMap: its files are links into a folder that the kubelet replaces as
+// a whole.
 func mounted(t *testing.T, messages map[string]string) string {
 	t.Helper()
 	folder := filepath.Join(t.TempDir(), "sensor-messages")

@@ -31,7 +31,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestLargestMessageUnpacks(t *testing.T) {
+func TestLargestMessageIsDecoded(t *testing.T) {
 	for _, compression := range []string{"Gzip", "Zstd"} {
 		codec, err := NewCodec(compression, "None", nil)
 		if err != nil {

@@ -78,24 +78,24 @@ func TestForgedMessageIsRefused(t *testing.T) {
 	}
 	for _, forged := range [][]byte{message[:5], append(bytes.Clone(message), 0), {}} {
 		if _, err := codec.Decode(forged); err == nil {
-			t.Errorf("%x was taken", forged)
+			t.Errorf("%x was accepted", forged)
 		}
 	}
 }
 
-func TestWrongNamesAreRefused(t *testing.T) {
+func TestUnknownContentAndCompressionAreRefused(t *testing.T) {
 	for _, kind := range []string{"", "Ratio", "Ratio0", "Ratio100", "random"} {
 		if _, err := New(kind, 10, 1); err == nil {
-			t.Errorf("content %q was taken", kind)
+			t.Errorf("content %q was accepted", kind)
 		}
 	}
 	for _, compression := range []string{"", "Gzip:0", "Gzip:10", "Zstd:2", "Zstd:22", "Zstd:", "Brotli", "None:1"} {
 		if _, err := NewCodec(compression, "None", nil); err == nil {
-			t.Errorf("compression %q was taken", compression)
+			t.Errorf("compression %q was accepted", compression)
 		}
 	}
 	if _, err := NewCodec("None", "AES128GCM", []byte("short")); err == nil {
-		t.Error("a short key was taken")
+		t.Error("a short key was accepted")
 	}
 }
 

@@ -70,7 +70,7 @@ func (p *Pool) Sizes() (entries uint64, sizes []int) {
 	return uint64(len(p.own)), sizes
 }
 
-// WriteTo writes all entries, one behind the other.
+// WriteTo writes all entries, one after another.
 func (p *Pool) WriteTo(out io.Writer) (int64, error) {
 	number, err := out.Write(slices.Concat(append(p.own, p.bytes)...))
 	return int64(number), err

@@ -12,7 +12,7 @@ var batchCodecs = map[string]kgo.CompressionCodec{
 	"Gzip": kgo.GzipCompression(), "Snappy": kgo.SnappyCompression(), "Lz4": kgo.Lz4Compression(), "Zstd": kgo.ZstdCompression(),
 }
 
-// batched is the share that a codec of Kafka's leaves of a batch of 1 MiB.
+// batched returns the share of a batch of 1 MiB that remains after compression by a codec of Kafka.
 func batched(t *testing.T, codec, kind string, size int) float64 {
 	t.Helper()
 	pool, err := New(kind, size, 1)

@@ -94,7 +94,7 @@ func TestServerWithAnotherKeyIsRefused(t *testing.T) {
 func TestInvalidKeyFileIsRefused(t *testing.T) {
 	for _, file := range []string{"", "no PEM", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte("no key")}))} {
 		if _, err := Server([]byte(file)); err == nil {
-			t.Errorf("%q was taken", file)
+			t.Errorf("%q was accepted", file)
 		}
 	}
 }

@@ -32,8 +32,7 @@ func TestDefaultsAreFilledIn(t *testing.T) {
 	}
 }
 
-// TestTypesHaveEveryFieldOfTheSchema and no other.
-func TestTypesHaveEveryFieldOfTheSchema(t *testing.T) {
+func TestTypesHaveExactlyTheFieldsOfTheSchema(t *testing.T) {
 	var document struct {
 		Definitions definitions `json:"$defs"`
 	}
@@ -57,7 +56,7 @@ func TestTypesHaveEveryFieldOfTheSchema(t *testing.T) {
 	}
 }
 
-func TestWhatIsWrongWithAPlanIsNamed(t *testing.T) {
+func TestInvalidPlanIsReportedWithAHint(t *testing.T) {
 	for wrong, says := range map[string]string{
 		``:                                  "not JSON",
 		`{} {}`:                             "not one JSON document",

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// cursorAt has a cursor of its own for a test.
+// cursorAt gives a test its own cursor.
 func cursorAt(t *testing.T, text string) (file string) {
 	t.Helper()
 	cache := t.TempDir()

@@ -25,7 +25,7 @@ func newConn(over *transport.Conn) *conn {
 // response reads a whole response. It returns the status, and whether the connection ends with it.
 func (c *conn) response() (status int, last bool, err error) {
 	c.limit.N = largestResponse
-	for status < http.StatusOK { // what comes before is no response yet
+	for status < http.StatusOK { // before the response there may be others
 		response, err := http.ReadResponse(c.reader, nil)
 		if err != nil {
 			return 0, true, err

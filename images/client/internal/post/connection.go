@@ -37,7 +37,7 @@ type connection struct {
 	statistics broker.Statistics
 }
 
-// Subscribe fails, because an HTTP server passes no message on.
+// Subscribe fails, because an HTTP server forwards no messages.
 func (c *connection) Subscribe(context.Context, string, func([]byte, time.Time)) error {
 	return errors.New("HTTP has no subscribers")
 }
@@ -48,8 +48,8 @@ func (c *connection) Prepare(context.Context, string, bool) error { return nil }
 // Confirm does nothing, because every message that the server has received was answered.
 func (c *connection) Confirm(context.Context) error { return nil }
 
-// Publish returns when the server has answered, or need not any more. So one message is in flight at a time. A request whose
-// connection breaks is sent again by the next one, and the server may have received both.
+// Publish returns when the server has answered, or the timeout has passed. So one message is in flight at a time. A
+// request whose connection breaks is sent again by the next one, and the server may have received both.
 func (c *connection) Publish(_ string, number uint64, message []byte) error {
 	c.publishing.Store(true)
 	defer c.publishing.Store(false)

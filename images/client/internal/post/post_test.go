@@ -26,14 +26,14 @@ const (
 	soon    = 2 * time.Second
 )
 
-// server answers each request, by the number of its connection and of the request in it, both from 0. An empty answer leaves
-// the client without one, and `cut` at its end ends the connection.
+// server answers each request by the number of its connection and of the request in it, both from 0. An empty answer is
+// not sent, and `cut` at the end of an answer closes the connection.
 type server struct {
 	net.Listener
 	answer func(connection, request int) string
 	mutex  sync.Mutex
 	bodies []string
-	raw    []*bytes.Buffer // what came by each connection
+	raw    []*bytes.Buffer // what arrived on each connection
 }
 
 func serve(t *testing.T, answer func(connection, request int) string) *server {
@@ -83,13 +83,13 @@ func (s *server) converse(conn net.Conn, number int) {
 	}
 }
 
-func (s *server) came() []string {
+func (s *server) received() []string {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return slices.Clone(s.bodies)
 }
 
-// bytes returns what came by each connection that has ended.
+// bytes returns what arrived on each connection that has ended.
 func (s *server) bytes() (all []string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -142,7 +142,7 @@ func publish(t *testing.T, by *connection, messages ...string) {
 	}
 }
 
-func TestEveryStatusOf2xxAcknowledgesAMessageOnOneConnection(t *testing.T) {
+func TestEvery2xxStatusAcknowledgesAMessage(t *testing.T) {
 	answers := []string{
 		taken,
 		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello",
@@ -157,15 +157,15 @@ func TestEveryStatusOf2xxAcknowledgesAMessageOnOneConnection(t *testing.T) {
 	})
 	by, seen := connect(t, to, patient)
 	publish(t, by, "one", "two", "three", "four")
-	if !slices.Equal(seen.acknowledged, []uint64{0, 1, 2, 3}) || !slices.Equal(to.came(), []string{"one", "two", "three", "four"}) {
-		t.Errorf("%v of %q", seen.acknowledged, to.came())
+	if !slices.Equal(seen.acknowledged, []uint64{0, 1, 2, 3}) || !slices.Equal(to.received(), []string{"one", "two", "three", "four"}) {
+		t.Errorf("%v of %q", seen.acknowledged, to.received())
 	}
 	if now := by.Statistics(); now.Reconnects+now.Resent != 0 || len(now.Errors) != 0 || now.Connect == 0 || now.Wire.SentPackets < 5 {
 		t.Errorf("%+v", now)
 	}
 }
 
-func TestEveryOtherStatusIsARefusalWithItsCause(t *testing.T) {
+func TestEveryOtherStatusRefusesAMessage(t *testing.T) {
 	statuses := []int{301, 404, 429, 500, 503, 999}
 	to := serve(t, func(_, request int) string {
 		return fmt.Sprintf("HTTP/1.1 %d \x1b\r\nContent-Length: 0\r\n\r\n", statuses[request])
@@ -181,7 +181,7 @@ func TestEveryOtherStatusIsARefusalWithItsCause(t *testing.T) {
 	}
 }
 
-// TestRequestWithoutAResponseIsSentAgain by a new connection, whether the server ends the old one or answers nonsense.
+// TestRequestWithoutAResponseIsSentAgain: on a new connection, if the server closes the old one or answers nonsense.
 func TestRequestWithoutAResponseIsSentAgain(t *testing.T) {
 	endless := strings.Repeat("x", 2*largestResponse)
 	for name, answer := range map[string]string{
@@ -202,8 +202,8 @@ func TestRequestWithoutAResponseIsSentAgain(t *testing.T) {
 			})
 			by, seen := connect(t, to, patient)
 			publish(t, by, "one", "two", "three")
-			if !slices.Equal(seen.acknowledged, []uint64{0, 1, 2}) || !slices.Equal(to.came(), []string{"one", "two", "two", "three"}) {
-				t.Errorf("%v of %q", seen.acknowledged, to.came())
+			if !slices.Equal(seen.acknowledged, []uint64{0, 1, 2}) || !slices.Equal(to.received(), []string{"one", "two", "two", "three"}) {
+				t.Errorf("%v of %q", seen.acknowledged, to.received())
 			}
 			if now := by.Statistics(); now.Reconnects != 1 || now.Resent != 1 || now.Errors[contract.Disconnected] != 1 {
 				t.Errorf("%+v", now)
@@ -212,8 +212,8 @@ func TestRequestWithoutAResponseIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestConnectionThatTheServerEndsInOrderIsNoError: its last response may say so, or it is closed while nothing is sent.
-func TestConnectionThatTheServerEndsInOrderIsNoError(t *testing.T) {
+// TestOrderlyCloseByTheServerIsNotAnError: its last response may announce it, or it may close while nothing is sent.
+func TestOrderlyCloseByTheServerIsNotAnError(t *testing.T) {
 	last := "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"
 	for name, answer := range map[string]string{"says so": last, "says so and ends": last + cut, "ends": taken + cut} {
 		t.Run(name, func(t *testing.T) {
@@ -231,7 +231,7 @@ func TestConnectionThatTheServerEndsInOrderIsNoError(t *testing.T) {
 	}
 }
 
-func TestServerThatStallsCostsItsMessageAndNoMore(t *testing.T) {
+func TestStalledServerCostsOneMessage(t *testing.T) {
 	to := serve(t, func(connection, _ int) string {
 		if connection == 0 {
 			return ""
@@ -250,7 +250,7 @@ func TestServerThatStallsCostsItsMessageAndNoMore(t *testing.T) {
 	}
 }
 
-func TestPublisherWhoseServerIsGoneIsNotConnected(t *testing.T) {
+func TestPublisherWithoutAServerIsNotConnected(t *testing.T) {
 	to := serve(t, func(int, int) string { return cut })
 	by, seen := connect(t, to, patient)
 	to.Close()
@@ -268,12 +268,12 @@ func TestPublisherWhoseServerIsGoneIsNotConnected(t *testing.T) {
 	}
 }
 
-func TestCloseEndsARequestThatWaits(t *testing.T) {
+func TestCloseEndsAWaitingRequest(t *testing.T) {
 	to := serve(t, func(int, int) string { return "" })
 	by, _ := connect(t, to, patient)
 	ended := make(chan error)
 	go func() { ended <- by.Publish("", 0, []byte("one")) }()
-	for len(to.came()) == 0 {
+	for len(to.received()) == 0 {
 		time.Sleep(time.Millisecond)
 	}
 	by.Close()
@@ -282,8 +282,8 @@ func TestCloseEndsARequestThatWaits(t *testing.T) {
 	}
 }
 
-// TestAnswerBeforeTheWholeMessageCounts: a server refuses what is too large before it has read it.
-func TestAnswerBeforeTheWholeMessageCounts(t *testing.T) {
+// TestAnswerBeforeTheEndOfTheMessageCounts: a server refuses what is too large before it has read it.
+func TestAnswerBeforeTheEndOfTheMessageCounts(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -305,7 +305,7 @@ func TestAnswerBeforeTheWholeMessageCounts(t *testing.T) {
 	}
 }
 
-func TestRequestHasTheHeadersThatAreDocumented(t *testing.T) {
+func TestRequestHasTheDocumentedHeaders(t *testing.T) {
 	to := serve(t, func(int, int) string { return taken })
 	driver := &Driver{Address: to.Addr().String(), Host: "broker", Target: "/a?b=c", Timeout: patient, Username: "user", Password: "right"}
 	for _, user := range []string{"", "user"} {

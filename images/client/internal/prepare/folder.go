@@ -34,7 +34,7 @@ const (
 type folder struct {
 	directory, own *os.Root
 	locked         *os.File
-	uid, gid       int // of the files, where we are root and can give them away
+	uid, gid       int // of the files, if this program is root and can change them
 	root           bool
 }
 
@@ -83,7 +83,7 @@ func (f *folder) close() {
 	}
 }
 
-// lock waits for the program of a server before this one, which removes its files at its end.
+// lock waits for the program of a previous server, which removes its files at its end.
 func (f *folder) lock(ctx context.Context) (err error) {
 	if f.locked, err = f.own.Open("."); err != nil {
 		return err
@@ -169,7 +169,8 @@ func (f *folder) makeReceived() error {
 	return nil
 }
 
-// emptyReceived removes the uploads of a server before this one. It leaves the folders, because a server may have mounted them.
+// emptyReceived removes the uploads of a previous server. It leaves the folders, because a server may have mounted
+// them.
 func (f *folder) emptyReceived() error {
 	for _, folder := range []string{received + "/" + partial, received} {
 		entries, err := fs.ReadDir(f.own.FS(), folder)
@@ -255,8 +256,8 @@ func (f *folder) whole(name string, fill func(*os.File) error) error {
 	return f.sync()
 }
 
-// give makes a file readable for everybody, and changes its owner to the user that asks about its pages. It uses the open file,
-// because the name may belong to another file by now.
+// give makes a file readable for all users, and changes its owner to the user that asks for its resident pages. It uses
+// the open file, because the name may belong to another file by now.
 func (f *folder) give(file *os.File) error {
 	if err := file.Chmod(0o644); err != nil || !f.root {
 		return err

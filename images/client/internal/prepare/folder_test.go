@@ -11,8 +11,8 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// rootly gives files away, as only root can, and notes how the directory is.
-func rootly(t *testing.T, mode os.FileMode) (Options, func()) {
+// asRoot returns options that change the owner of files, as only root can, and a check that the directory is unchanged.
+func asRoot(t *testing.T, mode os.FileMode) (Options, func()) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Fatal("only root can give files away: run this test as root")
@@ -45,7 +45,7 @@ func put(t *testing.T, path, content string, uid int) {
 }
 
 func TestRootChangesOwnerOfFilesOnly(t *testing.T) {
-	given, directoryAsBefore := rootly(t, 0o700)
+	given, directoryIsUnchanged := asRoot(t, 0o700)
 	for range 2 {
 		if err := Run(t.Context(), given); err != nil {
 			t.Fatal(err)
@@ -54,12 +54,12 @@ func TestRootChangesOwnerOfFilesOnly(t *testing.T) {
 			expect(t, filepath.Join(given.folder(), one), 0o644, 65530, 65531)
 		}
 		expect(t, given.folder(), 0o755, 0, 0)
-		directoryAsBefore()
+		directoryIsUnchanged()
 	}
 }
 
 func TestFilesOfOthersOutsideTheFolderAreKept(t *testing.T) {
-	given, directoryAsBefore := rootly(t, 0o711)
+	given, directoryIsUnchanged := asRoot(t, 0o711)
 	outside := func(name string) string { return filepath.Join(given.Directory, name) }
 	put(t, outside("secret"), "secret", 0)
 	put(t, outside("1000.bin"), strings.Repeat("s", 1000), 0)
@@ -71,7 +71,7 @@ func TestFilesOfOthersOutsideTheFolderAreKept(t *testing.T) {
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
 	}
-	directoryAsBefore()
+	directoryIsUnchanged()
 	expect(t, outside("secret"), 0o600, 0, 0)
 	expect(t, outside("1000.bin"), 0o600, 0, 0)
 	if found := names(t, given.Directory); found != "1000.bin 1000.bin.sha256 7.bin.part _tierbench passwd secret" {
@@ -91,7 +91,7 @@ func TestFilesOfAnotherUserAreRewritten(t *testing.T) {
 		owner int
 	}{{"of a former user", 65532}, {"of another release", 1000660000}, {"root", 0}} {
 		t.Run(test.name, func(t *testing.T) {
-			given, directoryAsBefore := rootly(t, 0o755)
+			given, directoryIsUnchanged := asRoot(t, 0o755)
 			if err := os.Mkdir(given.folder(), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -101,7 +101,7 @@ func TestFilesOfAnotherUserAreRewritten(t *testing.T) {
 			if err := Run(t.Context(), given); err != nil {
 				t.Fatal(err)
 			}
-			directoryAsBefore()
+			directoryIsUnchanged()
 			for _, one := range []string{"1000.bin", "1000.bin.sha256"} {
 				expect(t, filepath.Join(given.folder(), one), 0o644, 65530, 65531)
 			}
@@ -136,7 +136,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 		"a file is a folder": func(_ Options, file, _ string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			given, directoryAsBefore := rootly(t, 0o755)
+			given, directoryIsUnchanged := asRoot(t, 0o755)
 			if err := Run(t.Context(), given); err != nil {
 				t.Fatal(err)
 			}
@@ -154,7 +154,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 			if err := Run(t.Context(), given); !errors.As(err, &failure) || failure.Reason != "ForeignFile" || !strings.Contains(failure.Message, "delete it on the node") {
 				t.Errorf("it ended with %v", err)
 			}
-			directoryAsBefore()
+			directoryIsUnchanged()
 			expect(t, elsewhere, 0o700, 0, 0)
 			expect(t, secret, 0o600, 0, 0)
 			if found := names(t, elsewhere); found != "secret" {
@@ -168,7 +168,7 @@ func TestLinksAndFoldersOfOthersAreRefused(t *testing.T) {
 }
 
 func TestSymlinkAtPartialFileIsNotFollowed(t *testing.T) {
-	given, _ := rootly(t, 0o755)
+	given, _ := asRoot(t, 0o755)
 	secret := filepath.Join(t.TempDir(), "secret")
 	put(t, secret, "secret", 0)
 	if err := errors.Join(os.Mkdir(given.folder(), 0o755), os.Symlink(secret, filepath.Join(given.folder(), "1000.bin.part"))); err != nil {

@@ -22,7 +22,7 @@ import (
 
 const (
 	blockBytes = 1 << 20
-	// Free by default: a kubelet evicts pods below 15% of a file system, and what grows next needs some room, too.
+	// Free by default: a kubelet evicts pods below 15% of a file system, and further growth needs some room, too.
 	reservePercent = 15
 	reserveBytes   = 1 << 30
 )
@@ -32,7 +32,7 @@ type Options struct {
 	Directory    string // the files are in Folder within it
 	Sizes        []int64
 	Receive      int64 // bytes that uploads may need; 0: there are none
-	UID, GID     int   // of the files; only root can give them away
+	UID, GID     int   // of the files; only root can change them
 	Reserve      int64 // bytes to leave free; negative: 15% of the file system and 1 GiB
 	Most         int64 // bytes of all files in Folder; 0: no limit
 	Progress     io.Writer
@@ -57,8 +57,8 @@ func Run(ctx context.Context, options Options) error {
 	return folder.prepare(ctx, options)
 }
 
-// Hold removes all other files, brings every file about, creates the marker, and waits until ctx is done. Then it removes the
-// files.
+// Hold removes all other files, creates every file, creates the marker, and waits until ctx is done. Then it removes
+// the files.
 func Hold(ctx context.Context, options Options, marker string) error {
 	if err := os.Remove(marker); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -176,7 +176,7 @@ func (o Options) checkSpace(missing []int64) error {
 	return &contract.Failure{Reason: "InsufficientStorage", Message: message}
 }
 
-// uploads says what of the needed space is for uploads.
+// uploads says how much of the needed space is for uploads.
 func (o Options) uploads() string {
 	if o.Receive == 0 {
 		return ""

@@ -103,9 +103,9 @@ func TestReserveStaysFree(t *testing.T) {
 	}{
 		{"15% and 1 GiB", 5000 + 150_000_000_000 + 1<<30, 1_000_000_000_000, -1, true},
 		{"a byte less than 15% and 1 GiB", 4999 + 150_000_000_000 + 1<<30, 1_000_000_000_000, -1, false},
-		{"what was asked for", 5000 + 500, 20_000, 500, true},
-		{"a byte less than what was asked for", 5000 + 499, 20_000, 500, false},
-		{"nothing", 5000, 20_000, 0, true},
+		{"requested reserve", 5000 + 500, 20_000, 500, true},
+		{"a byte less than the requested reserve", 5000 + 499, 20_000, 500, false},
+		{"no reserve", 5000, 20_000, 0, true},
 	} {
 		given, _ := options(t, 3000, 2000)
 		given.Reserve = test.reserve
@@ -116,7 +116,7 @@ func TestReserveStaysFree(t *testing.T) {
 	}
 }
 
-func TestFullDiskServesWhatIsThere(t *testing.T) {
+func TestFullDiskServesExistingFiles(t *testing.T) {
 	given, _ := options(t, 1000)
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestOnlyOwnPartialFilesAreRemoved(t *testing.T) {
 	}
 }
 
-// interrupter ends a run when its first file is there.
+// interrupter ends a run when its first file exists.
 type interrupter struct{ cancel context.CancelFunc }
 
 func (i interrupter) Write(line []byte) (int, error) {
@@ -194,7 +194,7 @@ func TestFilesOnANodeHaveALimit(t *testing.T) {
 	}
 }
 
-// held runs Hold until the files are there. end ends it.
+// held runs Hold until the files exist. end ends it.
 func held(t *testing.T, given Options) (end func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -216,7 +216,7 @@ func held(t *testing.T, given Options) (end func() error) {
 	}
 }
 
-func TestHeldFilesGoWithTheirServer(t *testing.T) {
+func TestHeldFilesAreRemovedWithTheirServer(t *testing.T) {
 	given, _ := options(t, 1000)
 	if err := Run(t.Context(), given); err != nil {
 		t.Fatal(err)
@@ -243,18 +243,18 @@ func TestHeldFilesGoWithTheirServer(t *testing.T) {
 	}
 }
 
-func TestFilesThatDoNotFitLeaveNone(t *testing.T) {
+func TestFailedHoldLeavesNoFiles(t *testing.T) {
 	given, _ := options(t, 1000, 1<<50)
 	if err := Hold(t.Context(), given, filepath.Join(t.TempDir(), "prepared")); err == nil {
-		t.Error("they fit")
+		t.Error("Hold succeeded")
 	}
 	if found := names(t, given.folder()); found != "" {
 		t.Errorf("there is %s", found)
 	}
 }
 
-// TestNextServerWaitsForTheEndOfTheLast which would remove its files.
-func TestNextServerWaitsForTheEndOfTheLast(t *testing.T) {
+// TestNextServerWaitsForThePreviousOne: the previous server would remove its files.
+func TestNextServerWaitsForThePreviousOne(t *testing.T) {
 	given, _ := options(t, 1000)
 	end := held(t, given)
 	next, other := make(chan func() error), given

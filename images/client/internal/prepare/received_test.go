@@ -11,7 +11,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-func TestUploadsHaveAFolderThatEndsWithTheServer(t *testing.T) {
+func TestUploadFolderIsEmptiedAndRemovedWithTheServer(t *testing.T) {
 	given, _ := options(t, 1000)
 	given.Receive = 5000
 	if os.Getuid() == 0 {
@@ -52,7 +52,7 @@ func TestUploadsHaveAFolderThatEndsWithTheServer(t *testing.T) {
 	}
 }
 
-func TestUploadsNeedTheirSpaceBeforeTheyCome(t *testing.T) {
+func TestPreparationNeedsSpaceForUploads(t *testing.T) {
 	for name, limit := range map[string]func(*Options){
 		"free": func(given *Options) {
 			given.freeAndTotal = func(string) (int64, int64, error) { return 5999, 1 << 40, nil }

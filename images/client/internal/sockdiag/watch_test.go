@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// listen answers with whatever it is sent.
+// listen starts a server that sends back what it receives.
 func listen(t *testing.T, address string) net.Listener {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -47,7 +47,7 @@ func exchange(t *testing.T, conn net.Conn, bytes int) {
 	}
 }
 
-// old is a watch that has followed the connections to a server for a while, and does not look for others yet.
+// old returns a watch that has followed the connections to a server for a while, and does not look for others yet.
 func old(server net.Listener) *Watch {
 	port := uint16(server.Addr().(*net.TCPAddr).Port)
 	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
@@ -127,7 +127,7 @@ func BenchmarkAll(b *testing.B) {
 	}
 }
 
-func BenchmarkAgain(b *testing.B) {
+func BenchmarkFollow(b *testing.B) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)

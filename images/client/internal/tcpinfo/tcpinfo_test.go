@@ -22,7 +22,7 @@ func TestKernelCounterIsUsed(t *testing.T) {
 	}
 }
 
-func TestSentBytesWithoutKernelCounter(t *testing.T) {
+func TestSentBytesAreEstimatedWithoutKernelCounter(t *testing.T) {
 	for name, test := range map[string]struct {
 		info    unix.TCPInfo
 		payload int64
@@ -39,7 +39,7 @@ func TestSentBytesWithoutKernelCounter(t *testing.T) {
 	}
 }
 
-func TestFinIsNoPayload(t *testing.T) {
+func TestFINIsNotPayload(t *testing.T) {
 	for state, payload := range map[uint8]int64{unix.BPF_TCP_ESTABLISHED: 501, unix.BPF_TCP_CLOSE_WAIT: 500, unix.BPF_TCP_CLOSE: 500} {
 		found := counted(unix.TCPInfo{State: state, Bytes_received: 501})
 		if found.ReceivedBytes != payload+synWithStamps {

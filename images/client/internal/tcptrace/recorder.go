@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	mostSamples     = 1024 // of a connection; beyond it every second one goes, and the interval doubles
-	mostConnections = 8    // that a trace tells of: those that sent most
+	mostSamples     = 1024 // of a connection; beyond it every second one is removed, and the interval doubles
+	mostConnections = 8    // in a trace: those that sent most
 	mostTraced      = 2048 // samples of a trace, of all its connections: beyond it each has every second, third, … one
 	preamble        = 64   // bytes at most that a connection sends ahead of its load: iperf3's cookie has 37
 	noThreshold     = 0x7fffffff

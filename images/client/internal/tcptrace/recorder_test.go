@@ -20,7 +20,7 @@ import (
 // pair is both ends of a connection.
 type pair struct{ client, server net.Conn }
 
-// connections to one server on loopback, and its port.
+// connections opens connections to one server on loopback, and returns its port.
 func connections(t *testing.T, count int) (pairs []pair, port uint16) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -43,7 +43,7 @@ func connections(t *testing.T, count int) (pairs []pair, port uint16) {
 	return pairs, uint16(listener.Addr().(*net.TCPAddr).Port)
 }
 
-// connected is a single one.
+// connected opens a single connection.
 func connected(t *testing.T) (client, server net.Conn, port uint16) {
 	t.Helper()
 	pairs, port := connections(t, 1)
@@ -65,7 +65,7 @@ func exchange(t *testing.T, recorder *Recorder, from, to net.Conn) {
 	}
 }
 
-// stream sends without a pause while it looks.
+// stream sends without a pause while it samples.
 func stream(_ *testing.T, recorder *Recorder, from, to net.Conn) {
 	stopped, chunk := make(chan struct{}), make([]byte, 64<<10)
 	go func() { _, _ = io.Copy(io.Discard, to) }()
@@ -87,12 +87,12 @@ func stream(_ *testing.T, recorder *Recorder, from, to net.Conn) {
 
 const (
 	looks = 20
-	never = time.Hour             // between looks of the recorder's own
+	never = time.Hour             // between samples by the recorder itself
 	tick  = 10 * time.Millisecond // of the kernel's clock, at most
 	idle  = 2 * time.Second       // before a load
 )
 
-// TestOnlyTheSenderIsTraced has an idle connection to the same port, as iperf3's control connection is.
+// TestOnlyTheSenderIsTraced has an idle connection to the same port, like iperf3's control connection.
 func TestOnlyTheSenderIsTraced(t *testing.T) {
 	for side, ports := range map[string]func(uint16) Ports{
 		"client": func(port uint16) Ports { return Ports{Remote: map[uint16]bool{port: true}} },
@@ -136,14 +136,14 @@ func TestRecorderSamplesByItself(t *testing.T) {
 			return
 		}
 		if pause > time.Minute {
-			t.Fatalf("fewer than two looks in %v", pause)
+			t.Fatalf("fewer than two samples in %v", pause)
 		}
 	}
 }
 
-// TestLoadBeginsLongAfterItsConnection as iperf3's does, and whether or not the sender has something to send all the time:
-// the one is not taken for the other.
-func TestLoadBeginsLongAfterItsConnection(t *testing.T) {
+// TestLoadMayStartLongAfterItsConnection has a load that begins long after its connection, as iperf3's does. The sender
+// is always busy, or mostly waits for data.
+func TestLoadMayStartLongAfterItsConnection(t *testing.T) {
 	for name, load := range map[string]func(*testing.T, *Recorder, net.Conn, net.Conn){"always busy": stream, "mostly waiting for data": exchange} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,11 +184,11 @@ func TestStartOfLoadIsExactToTheMicrosecondIfPossible(t *testing.T) {
 		samples []sample
 		began   time.Duration
 	}{
-		"seen at rest, with a cookie behind it": {[]sample{at(100, ms, 37, 0), at(200, ms, 37, 0), at(300, 31*ms, 9000, 6)}, 270 * ms},
-		"in flight at the sample":               {[]sample{at(100, ms, 37, 0), at(200, 51*ms, 37, 10), at(300, 151*ms, 9000, 6)}, 150 * ms},
-		"first seen under load":                 {[]sample{at(100, 30*ms, 9000, 6), at(200, 130*ms, 90000, 6)}, 70 * ms},
-		"short of data later":                   {[]sample{at(100, 0, 0, 0), at(200, 90*ms, 9000, 6), at(900, 95*ms, 9900, 0)}, 110 * ms},
-		"a kernel that does not count":          {[]sample{at(100, 0, 37, 0), at(200, 0, 9000, 6), at(300, 0, 90000, 6)}, 200 * ms},
+		"idle after a cookie":          {[]sample{at(100, ms, 37, 0), at(200, ms, 37, 0), at(300, 31*ms, 9000, 6)}, 270 * ms},
+		"in flight at the sample":      {[]sample{at(100, ms, 37, 0), at(200, 51*ms, 37, 10), at(300, 151*ms, 9000, 6)}, 150 * ms},
+		"first seen under load":        {[]sample{at(100, 30*ms, 9000, 6), at(200, 130*ms, 90000, 6)}, 70 * ms},
+		"short of data later":          {[]sample{at(100, 0, 0, 0), at(200, 90*ms, 9000, 6), at(900, 95*ms, 9900, 0)}, 110 * ms},
+		"a kernel that does not count": {[]sample{at(100, 0, 37, 0), at(200, 0, 9000, 6), at(300, 0, 90000, 6)}, 200 * ms},
 	} {
 		watched := connection{}
 		for _, sample := range one.samples {
@@ -251,7 +251,8 @@ func TestLongTraceIsThinnedNotTruncated(t *testing.T) {
 	}
 }
 
-// TestTraceOfManyConnectionsIsThinned has as many as a trace tells of. Whole, their traces would not fit into a record.
+// TestTraceOfManyConnectionsIsThinned has as many connections as a trace can contain. Unthinned, they would not fit
+// into a record.
 func TestTraceOfManyConnectionsIsThinned(t *testing.T) {
 	alone(t)
 	_, port := connections(t, mostConnections)
@@ -272,14 +273,14 @@ func TestTraceOfManyConnectionsIsThinned(t *testing.T) {
 	}
 }
 
-func TestWithoutConnectionsThereIsNoTrace(t *testing.T) {
+func TestTraceNeedsConnections(t *testing.T) {
 	if activity, trace := Start(Ports{}, time.Millisecond).End(1); activity != nil || trace != nil {
 		t.Errorf("%+v, %+v", activity, trace)
 	}
 }
 
-// TestEverySampleCoversAllConnections looks, as a pod does, at a network namespace without others' sockets. It says what a look
-// costs, and asks for no time: that is the machine's.
+// TestEverySampleCoversAllConnections samples in a network namespace without other sockets, as in a pod. It logs the
+// cost of a sample, and does not limit it, because it depends on the machine.
 func TestEverySampleCoversAllConnections(t *testing.T) {
 	alone(t)
 	ports := Ports{Remote: map[uint16]bool{}}
@@ -293,7 +294,7 @@ func TestEverySampleCoversAllConnections(t *testing.T) {
 		recorder.look(time.Duration(number))
 	}
 	each := (rusage.CPU() - before) / looks
-	t.Logf("%v a sample: %.2f %% of a core at 100 ms", each, float64(each)/float64(time.Millisecond))
+	t.Logf("%v per sample: %.2f%% of a core at 100 ms", each, float64(each)/float64(time.Millisecond))
 	if activity, _ := recorder.End(8); activity.Samples != 8*looks {
 		t.Errorf("%d samples", activity.Samples)
 	}

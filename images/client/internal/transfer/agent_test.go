@@ -18,7 +18,7 @@ import (
 
 const token = "secret"
 
-// agentThat starts an agent that answers as `answer` says, and gives a client for it.
+// agentThat starts an agent that answers by `answer`, and returns a client for it.
 func agentThat(t *testing.T, answer http.HandlerFunc) *agentclient.Agent {
 	t.Helper()
 	url, pin := agentclienttest.Serve(t, answer)
@@ -75,7 +75,7 @@ func TestAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close() // takes connections, and answers none
+	defer listener.Close() // accepts connections, and answers none
 	for name, address := range map[string]string{"silent": listener.Addr().String(), "absent": "127.0.0.1:1"} {
 		t.Run(name, func(t *testing.T) {
 			server, options := faulty(t, honest)
@@ -85,7 +85,7 @@ func TestAgentThatNeverAnswersEndsTheSeries(t *testing.T) {
 			if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "AgentUnreachable" {
 				t.Errorf("%v", err)
 			}
-			server.asked(t)
+			server.expectRanges(t)
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestLateAgentIsAwaited(t *testing.T) {
 	trial := run(t, options)[0]
 	completed(t, trial)
 	if trial.Server == nil {
-		t.Error("the server's side is missing")
+		t.Error("the sample of the server is missing")
 	}
 }
 
@@ -152,5 +152,5 @@ func TestRefusalOfAgentIsReported(t *testing.T) {
 	if err := options.run(context.Background(), &collected{}); !errors.As(err, &failure) || failure.Reason != "TokenRefused" {
 		t.Errorf("%v", err)
 	}
-	server.asked(t)
+	server.expectRanges(t)
 }

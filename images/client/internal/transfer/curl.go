@@ -9,18 +9,18 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// curlTells is what curl writes after a transfer, about its last attempt.
-const curlTells = `%{stderr}\n{"bytes":%{size_download},"lookup":%{time_namelookup},"connect":%{time_connect},` +
+// curlReport is the format of what curl writes after a transfer, about its last attempt.
+const curlReport = `%{stderr}\n{"bytes":%{size_download},"lookup":%{time_namelookup},"connect":%{time_connect},` +
 	`"tls":%{time_appconnect},"request":%{time_pretransfer},"response":%{time_starttransfer}}\n`
 
 // curlArguments returns the arguments for the same transfer, with the same limits and pauses. curl writes to its standard
-// output, which is /dev/null: it cannot retry what it has written to a file that cannot be cut.
+// output, which is /dev/null: it cannot retry what it has written to a file that cannot be truncated.
 func (p *Program) curlArguments(options *Options, address string, index int) []string {
 	limit := strconv.Itoa(max(1, int(options.ReadTimeout/time.Second)))
 	arguments := []string{
 		"--disable", "--no-progress-meter", "--noproxy", "*", "--fail", "--retry", strconv.Itoa(options.Attempts - 1), "--retry-all-errors",
 		"--retry-connrefused", "--retry-delay", strconv.Itoa(max(1, int(options.Wait/time.Second))),
-		"--connect-timeout", seconds(options.ReadTimeout), "--speed-limit", "1", "--speed-time", limit, "--write-out", curlTells,
+		"--connect-timeout", seconds(options.ReadTimeout), "--speed-limit", "1", "--speed-time", limit, "--write-out", curlReport,
 	}
 	host := address
 	if options.TLS != nil {
@@ -93,7 +93,7 @@ func curlCause(number, message string) string {
 	return ""
 }
 
-// findings returns no phases if there were retries, because curl tells those of its last attempt.
+// findings returns no phases if there were retries, because curl reports only those of its last attempt.
 func (r *curlReader) findings() findings {
 	found := findings{bytes: r.end.Bytes, retries: r.retries, causes: r.causes, last: r.last, attempts: int(r.retries) + 1}
 	if r.retries == 0 && r.last == "" {

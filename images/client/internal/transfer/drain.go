@@ -7,13 +7,13 @@ import (
 	"net"
 )
 
-const readBytes = 64 << 10 // read at once when it is looked at: more would not stay in the caches of a processor
+const readBytes = 64 << 10 // read at once when the content is needed: more would not stay in the caches of a processor
 
 // gathered reads ahead from a connection, so that one system call returns all TLS records that have arrived.
 type gathered struct {
 	net.Conn
 	buffer []byte
-	ready  []byte // of the buffer, not given on yet
+	ready  []byte // of the buffer, not returned yet
 }
 
 func newGathered(conn net.Conn) *gathered {

@@ -12,7 +12,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// drip sends a byte now and then, so that the connection never stalls and the file never ends.
+// drip sends single bytes slowly, so that the connection never stalls and the file never ends.
 func drip(writer http.ResponseWriter, request *http.Request) {
 	writer.Header().Set("Content-Length", fmt.Sprint(size))
 	for request.Context().Err() == nil {

@@ -23,14 +23,14 @@ const (
 	localhost       = "\xc0\x0c\x00\x01\x00\x01\x00\x00\x00\x3c\x00\x04\x7f\x00\x00\x01" // A 127.0.0.1 of the name asked for
 )
 
-// names is a DNS server that knows every name as 127.0.0.1, after a while.
+// names is a DNS server that resolves every name to 127.0.0.1, after a delay.
 type names struct {
 	mutex    sync.Mutex
 	asked    int
 	answered time.Time
 }
 
-// resolving lets names be looked up there for the time of a test.
+// resolving starts a DNS server, and resolves names there until the test ends.
 func resolving(t *testing.T, while time.Duration) *names {
 	t.Helper()
 	socket, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -46,8 +46,8 @@ func resolving(t *testing.T, while time.Duration) *names {
 	return server
 }
 
-// looked is how often a name was asked for, and when the last answer went out.
-func (n *names) looked() (asked int, answered time.Time) {
+// lookups returns how many questions were asked, and when the last answer was sent.
+func (n *names) lookups() (asked int, answered time.Time) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.asked, n.answered
@@ -75,7 +75,7 @@ func (n *names) serve(socket net.PacketConn, while time.Duration) {
 	}
 }
 
-// answer to a question: an address for A, nothing for AAAA.
+// answer returns the answer to a question: an address for A, nothing for AAAA.
 func answer(asked []byte) []byte {
 	question := asked[12 : 12+bytes.IndexByte(asked[12:], 0)+5]
 	kind, found := question[len(question)-3], ""
@@ -100,9 +100,9 @@ func TestNameIsResolvedOnceBeforeTiming(t *testing.T) {
 			t.Errorf("%+v %+v", trial.Failure, trial.Transfer)
 		}
 	}
-	asked, answered := dns.looked()
+	asked, answered := dns.lookups()
 	if asked != 4 || len(server.ranges) != 5 {
-		t.Errorf("%d lookups for %d requests of two trials, want two of each name's kinds of address a trial", asked, len(server.ranges))
+		t.Errorf("%d lookups for %d requests of two trials, want one per address family and trial", asked, len(server.ranges))
 	}
 	started, err := time.Parse(time.RFC3339Nano, trials[1].StartTime)
 	if err != nil || started.Before(answered) {
@@ -125,7 +125,7 @@ func TestUnresolvedNameDoesNotCountAsRetry(t *testing.T) {
 		failed(t, trial, "LookupFailed")
 		retried(t, trial)
 	}
-	server.asked(t)
+	server.expectRanges(t)
 }
 
 func TestInterruptedLookupEndsTheSeries(t *testing.T) {
@@ -142,13 +142,13 @@ func TestInterruptedLookupEndsTheSeries(t *testing.T) {
 	}
 }
 
-// onIPv6 serves on ::1, which every kernel has that these tests run on.
-func onIPv6(t *testing.T) (*server, *asked) {
+// onIPv6 starts a server on ::1, which every kernel that runs these tests has.
+func onIPv6(t *testing.T) (*server, *trialOptions) {
 	t.Helper()
 	made := newServer(t, honest)
 	listener, err := net.Listen("tcp6", "[::1]:0")
 	if err != nil {
-		t.Fatalf("the kernel gives no IPv6: %v", err)
+		t.Fatalf("the kernel has no IPv6: %v", err)
 	}
 	made.Listener.Close()
 	made.Listener = listener

@@ -21,15 +21,15 @@ type mark struct {
 	socket syscall.RawConn // nil: without marks
 	value  int64
 	since  time.Time // when the millisecond began
-	bytes  int64     // that came in it
+	bytes  int64     // that arrived in it
 }
 
 // waits reports whether the kernel may hold back bytes that have arrived.
 func (m *mark) waits() bool { return m.value > 1 }
 
-// came counts bytes. It reports whether there is a new mark. There is none for the last bytes of a file, because too few may be
-// left to reach it.
-func (m *mark) came(now time.Time, number, left int64) (began bool) {
+// arrived counts bytes. It reports whether there is a new mark. There is none for the last bytes of a file, because too
+// few may be left to reach it.
+func (m *mark) arrived(now time.Time, number, left int64) (began bool) {
 	m.bytes += number
 	if left < 2*mostMark {
 		if m.waits() {

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fast sends until the reader's socket has a mark, and then what `end` sends; it gives the reader's side, and how much was sent.
+// fast sends until the reader's socket has a mark, and then calls `end`. It returns the reader's side, and how much was
+// sent.
 func fast(t *testing.T, marked <-chan struct{}, end func(net.Conn)) (*net.TCPConn, <-chan int64) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -50,7 +51,7 @@ func fast(t *testing.T, marked <-chan struct{}, end func(net.Conn)) (*net.TCPCon
 	return conn.(*net.TCPConn), total
 }
 
-// marking tells once when the watch's socket has a mark.
+// marking closes a channel when the watch's socket has a mark.
 func marking(w *watch) (marked chan struct{}, look func()) {
 	marked = make(chan struct{})
 	applied := false
@@ -64,7 +65,7 @@ func marking(w *watch) (marked chan struct{}, look func()) {
 
 const (
 	endless = 1 << 40
-	hang    = time.Minute // nothing here takes as long
+	hang    = time.Minute // longer than anything takes
 )
 
 var ways = map[string]func(*net.TCPConn, int64, *watch, func(int64)) error{
@@ -109,7 +110,7 @@ func TestDataBelowMarkIsReadSoon(t *testing.T) {
 	}
 }
 
-// TestStallBelowMarkIsDetected is patient until everything has come, and then no longer.
+// TestStallBelowMarkIsDetected has a long timeout until all data has arrived, and then a short one.
 func TestStallBelowMarkIsDetected(t *testing.T) {
 	for name, take := range ways {
 		t.Run(name, func(t *testing.T) {

@@ -82,8 +82,8 @@ func (p *Program) makeBody(size int64) error {
 	return p.body.Truncate(size)
 }
 
-// learnPin checks the server's certificate, and remembers its key. wget checks the name in a certificate against that in the URL
-// only, which is the server's address.
+// learnPin checks the server's certificate, and keeps its key. wget checks the name in a certificate against that in
+// the URL only, which is the server's address.
 func (p *Program) learnPin(ctx context.Context, options *Options) error {
 	server, err := lookUp(ctx, options.URL)
 	if err != nil {
@@ -111,7 +111,7 @@ func (p *Program) Close() {
 	}
 }
 
-// findings are what a program tells of a transfer. What it does not tell is zero or nil.
+// findings are what a program reports of a transfer. What it does not report is zero or nil.
 type findings struct {
 	bytes    int64
 	retries  int64            // by its own count
@@ -151,7 +151,7 @@ func (p *Program) transfer(ctx context.Context, options *Options, server target,
 	if ctx.Err() != nil {
 		result.err = context.Cause(ctx)
 	} else {
-		result.err = p.judge(err, options, found, options.address(index))
+		result.err = p.check(err, options, found, options.address(index))
 	}
 	if result.err != nil {
 		result.bytes = 0
@@ -161,8 +161,8 @@ func (p *Program) transfer(ctx context.Context, options *Options, server target,
 	return result
 }
 
-// judge returns nil if the program ended with all bytes.
-func (p *Program) judge(err error, options *Options, found findings, address *url.URL) error {
+// check returns nil if the program ended with all bytes.
+func (p *Program) check(err error, options *Options, found findings, address *url.URL) error {
 	var code *exec.ExitError
 	switch {
 	case err == nil && !options.Upload && found.bytes != options.Size:

@@ -16,8 +16,8 @@ import (
 	"tierbench.io/client/internal/porttest"
 )
 
-// by has a program make the transfers.
-func by(t *testing.T, name string, options *asked) *asked {
+// withProgram lets a program do the transfers.
+func withProgram(t *testing.T, name string, options *trialOptions) *trialOptions {
 	t.Helper()
 	if _, err := exec.LookPath(name); err != nil {
 		t.Skipf("%v: run tools/setup", err)
@@ -31,20 +31,20 @@ func TestProgramsDownloadAndUpload(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			_, options := faulty(t, honest)
-			options = by(t, name, options)
+			options = withProgram(t, name, options)
 			options.Last, options.Concurrency = 2, 2
 			for _, trial := range run(t, options) {
 				if trial.Outcome != contract.Completed || trial.Transfer.Bytes != 2*size || trial.Distributions.DownloadDuration.Count != 2 {
 					t.Errorf("%+v: %v", trial.Transfer, trial.Failure)
 				}
 				retried(t, trial)
-				tells(t, name, trial)
+				hasTimesOf(t, name, trial)
 				if trial.Client.CPUNanoseconds <= 0 || !*trial.Transfer.Copied {
 					t.Errorf("%+v", trial)
 				}
 			}
 			kept, sending := storing(t, honest)
-			sending = by(t, name, sending)
+			sending = withProgram(t, name, sending)
 			sending.Last = 2
 			kept.spoil = func(_ int, _ http.ResponseWriter, request *http.Request) bool {
 				request.Body = http.MaxBytesReader(nil, request.Body, size)
@@ -52,7 +52,7 @@ func TestProgramsDownloadAndUpload(t *testing.T) {
 			}
 			for _, trial := range run(t, sending) {
 				completed(t, trial)
-				tells(t, name, trial)
+				hasTimesOf(t, name, trial)
 			}
 			if len(kept.asked) != 6 || kept.asked[0] != "PUT /received/0" || kept.asked[2] != "DELETE /received/0" {
 				t.Errorf("%q", kept.asked)
@@ -61,8 +61,8 @@ func TestProgramsDownloadAndUpload(t *testing.T) {
 	}
 }
 
-// tells checks that a trial has the times that its program tells, and no others.
-func tells(t *testing.T, name string, trial contract.Trial) {
+// hasTimesOf asserts that a trial has the times that its program reports, and no others.
+func hasTimesOf(t *testing.T, name string, trial contract.Trial) {
 	t.Helper()
 	found := trial.Transfer
 	download := found.Direction == contract.Download
@@ -74,7 +74,7 @@ func tells(t *testing.T, name string, trial contract.Trial) {
 	}
 }
 
-func TestProgramsRetryAndTheirCountIsRead(t *testing.T) {
+func TestRetriesOfProgramsAreCounted(t *testing.T) {
 	for _, name := range Programs {
 		for _, test := range []struct {
 			cause string
@@ -89,17 +89,17 @@ func TestProgramsRetryAndTheirCountIsRead(t *testing.T) {
 			t.Run(name+" "+test.cause, func(t *testing.T) {
 				t.Parallel()
 				server, options := faulty(t, once(test.spoil))
-				options = by(t, name, options)
+				options = withProgram(t, name, options)
 				options.ReadTimeout = stalling
 				trial := run(t, options)[0]
 				completed(t, trial, test.cause)
 				again := test.again
 				if name == "curl" {
-					again = all // it starts over
+					again = all // it starts again
 				}
-				server.asked(t, all, again)
+				server.expectRanges(t, all, again)
 				if trial.Transfer.ConnectNanoseconds != nil {
-					t.Errorf("%d ns: it is not known of the first attempt", *trial.Transfer.ConnectNanoseconds)
+					t.Errorf("%d ns, although the program does not report its first attempt", *trial.Transfer.ConnectNanoseconds)
 				}
 			})
 		}
@@ -111,7 +111,7 @@ func TestProgramsGiveUp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			host := fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
-			trial := run(t, by(t, name, &asked{First: 1, Last: 1, Options: Options{
+			trial := run(t, withProgram(t, name, &trialOptions{First: 1, Last: 1, Options: Options{
 				URL: &url.URL{Scheme: "http", Host: host, Path: "/file.bin"}, Size: size, Concurrency: 1, ReadTimeout: time.Minute, Attempts: 2,
 			}}))[0]
 			failed(t, trial, "AttemptsExhausted")
@@ -123,7 +123,7 @@ func TestProgramsGiveUp(t *testing.T) {
 	}
 }
 
-func TestProgramsGetOtherFilesThanAskedFor(t *testing.T) {
+func TestProgramsReportWrongAnswers(t *testing.T) {
 	for _, name := range Programs {
 		for reason, spoil := range map[string]spoiler{
 			"WrongLength": func(_ int, writer http.ResponseWriter, _ *http.Request) bool {
@@ -135,7 +135,7 @@ func TestProgramsGetOtherFilesThanAskedFor(t *testing.T) {
 			t.Run(name+" "+reason, func(t *testing.T) {
 				t.Parallel()
 				_, options := faulty(t, spoil)
-				options = by(t, name, options)
+				options = withProgram(t, name, options)
 				options.Attempts = 3
 				wanted := reason
 				if name == "curl" && reason == "EngineFailed" {
@@ -147,7 +147,7 @@ func TestProgramsGetOtherFilesThanAskedFor(t *testing.T) {
 	}
 }
 
-func TestProgramIsEndedAtTheLimit(t *testing.T) {
+func TestProgramEndsAtTheLimit(t *testing.T) {
 	for _, name := range Programs {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -155,7 +155,7 @@ func TestProgramIsEndedAtTheLimit(t *testing.T) {
 				drip(writer, request)
 				return true
 			})
-			options = by(t, name, options)
+			options = withProgram(t, name, options)
 			options.Limit = time.Second
 			trial := run(t, options)[0]
 			failed(t, trial, contract.TimedOut)
@@ -166,13 +166,13 @@ func TestProgramIsEndedAtTheLimit(t *testing.T) {
 	}
 }
 
-func TestProgramsCheckTheServersKey(t *testing.T) {
+func TestProgramsCheckTheServerKey(t *testing.T) {
 	for version, number := range map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13} {
 		for _, name := range Programs {
 			t.Run(name+" "+version, func(t *testing.T) {
 				t.Parallel()
 				server, caFile := secured(t, number, honest)
-				options := by(t, name, server.secure(t, version, caFile, "example.com"))
+				options := withProgram(t, name, server.secure(t, version, caFile, "example.com"))
 				options.Program = &Program{Name: name, TLS: version, ServerName: "example.com", CAFile: caFile}
 				trial := run(t, options)[0]
 				completed(t, trial)

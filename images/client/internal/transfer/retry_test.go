@@ -36,7 +36,7 @@ func TestEachCauseIsCountedAndResumesTheDownload(t *testing.T) {
 				}
 				trial := run(t, options)[0]
 				completed(t, trial, test.cause)
-				server.asked(t, all, test.again)
+				server.expectRanges(t, all, test.again)
 				if trial.Transfer.DigestVerified != verify {
 					t.Errorf("digest verified: %v", trial.Transfer.DigestVerified)
 				}
@@ -45,7 +45,7 @@ func TestEachCauseIsCountedAndResumesTheDownload(t *testing.T) {
 	}
 }
 
-// garble answers with something that is no HTTP.
+// garble sends an answer that is not HTTP.
 func garble(writer http.ResponseWriter) {
 	conn, _, err := writer.(http.Hijacker).Hijack()
 	if err != nil {
@@ -70,12 +70,12 @@ func TestSeveralRetriesOfOneDownloadAddUp(t *testing.T) {
 		return true
 	})
 	completed(t, run(t, options)[0], contract.Truncated, contract.ServerError, contract.ServerError, contract.Corrupt)
-	server.asked(t, all, missing, missing, missing, all)
+	server.expectRanges(t, all, missing, missing, missing, all)
 }
 
 func TestRefusedConnectionIsRetriedUntilAttemptsEnd(t *testing.T) {
 	host := fmt.Sprintf("127.0.0.1:%d", porttest.Free(t))
-	options := &asked{First: 1, Last: 2, Options: Options{
+	options := &trialOptions{First: 1, Last: 2, Options: Options{
 		URL: &url.URL{Scheme: "http", Host: host, Path: "/file.bin"}, Size: size,
 		Concurrency: 1, ReadTimeout: time.Minute, Attempts: 3, Wait: 20 * time.Millisecond,
 	}}
@@ -95,7 +95,7 @@ func TestRefusedConnectionIsRetriedUntilAttemptsEnd(t *testing.T) {
 func TestUnansweredConnectionIsUnreachable(t *testing.T) {
 	t.Parallel()
 	address := silent(t)
-	options := &asked{First: 1, Last: 1, Options: Options{
+	options := &trialOptions{First: 1, Last: 1, Options: Options{
 		URL: &url.URL{Scheme: "http", Host: address, Path: "/file.bin"}, Size: size,
 		Concurrency: 1, ReadTimeout: 100 * time.Millisecond, Attempts: 2,
 	}}
@@ -107,7 +107,7 @@ func TestUnansweredConnectionIsUnreachable(t *testing.T) {
 	}
 }
 
-// silent listens with a full queue, so that the kernel drops what else would connect.
+// silent listens with a full queue, so that the kernel drops further connections.
 func silent(t *testing.T) string {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
@@ -144,7 +144,7 @@ func TestContentWithWrongDigestRestarts(t *testing.T) {
 	}))
 	options.VerifyDigest = true
 	completed(t, run(t, options)[0], contract.Corrupt)
-	server.asked(t, all, all)
+	server.expectRanges(t, all, all)
 }
 
 func TestServerWithoutRangesRestartsDownload(t *testing.T) {
@@ -158,7 +158,7 @@ func TestServerWithoutRangesRestartsDownload(t *testing.T) {
 		})
 		options.VerifyDigest = verify
 		completed(t, run(t, options)[0], contract.Truncated)
-		server.asked(t, all, missing)
+		server.expectRanges(t, all, missing)
 	}
 }
 
@@ -171,12 +171,12 @@ func TestChangedFileRestartsDownload(t *testing.T) {
 		writer.Header().Set("Etag", `"two"`)
 		http.ServeContent(writer, request, "", time.Time{}, bytes.NewReader(content))
 		if writer.Header().Get("Content-Range") != "" {
-			t.Error("the client wanted the rest, whatever file it is of")
+			t.Error("the client asked for the rest of any file")
 		}
 		return true
 	})
 	completed(t, run(t, options)[0], contract.Truncated)
-	server.asked(t, all, missing)
+	server.expectRanges(t, all, missing)
 }
 
 func TestWrongRangeIsCorrupt(t *testing.T) {
@@ -201,12 +201,12 @@ func TestWrongRangeIsCorrupt(t *testing.T) {
 				return true
 			})
 			completed(t, run(t, options)[0], contract.Truncated, contract.Corrupt)
-			server.asked(t, all, missing, all)
+			server.expectRanges(t, all, missing, all)
 		})
 	}
 }
 
-func TestWaitsGrowAsThoseOfWget(t *testing.T) {
+func TestWaitsGrowLikeThoseOfWget(t *testing.T) {
 	for name, test := range map[string]struct {
 		first, most time.Duration
 		waits       []time.Duration

@@ -16,7 +16,7 @@ import (
 	"tierbench.io/client/internal/wait"
 )
 
-const requestTimeout = 10 * time.Second // next to transfers
+const requestTimeout = 10 * time.Second // besides transfers
 
 // Target is a server and a file.
 type Target struct {
@@ -83,7 +83,7 @@ func (t *Target) Trial(ctx context.Context, report contract.Reporter, number int
 	}
 	trial.Transfer = summarize(options, outcomes)
 	trial.Transfer.LookupNanoseconds, trial.Transfer.DigestVerified = server.lookup.Nanoseconds(), t.digest != ""
-	judge(&trial, outcomes)
+	setOutcome(&trial, outcomes)
 	return report.Ended(trial)
 }
 
@@ -110,7 +110,7 @@ func reportUnknown(options *Options, report contract.Reporter, failure *contract
 	})
 }
 
-// client returns a client for the requests next to transfers.
+// client returns a client for the requests besides transfers.
 func (o *Options) client(timeout time.Duration) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: o.TLS, DisableKeepAlives: true}, Timeout: timeout}
 }

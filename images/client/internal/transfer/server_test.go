@@ -22,7 +22,7 @@ import (
 
 const size = 3 << 20
 
-const stalling = 2 * time.Second // the read timeout of a download that is to stall: long for all else
+const stalling = 2 * time.Second // the read timeout of a download that is to stall: longer than anything else takes
 
 var content = bytes.Repeat([]byte("0123456789abcdef"), size/16)
 
@@ -48,7 +48,7 @@ func always(status int) spoiler {
 	}
 }
 
-// server serves content, but for what a spoiler does, and remembers the Range that each request for it had.
+// server serves content unless a spoiler answers, and records the Range of each request.
 type server struct {
 	*httptest.Server
 	mutex  sync.Mutex
@@ -64,21 +64,21 @@ func newServer(t *testing.T, spoil spoiler) *server {
 	return made
 }
 
-// faulty starts a server of plain HTTP, and gives the options to download from it.
-func faulty(t *testing.T, spoil spoiler) (*server, *asked) {
+// faulty starts a server of plain HTTP, and returns the options to download from it.
+func faulty(t *testing.T, spoil spoiler) (*server, *trialOptions) {
 	t.Helper()
 	made := newServer(t, spoil)
 	made.Start()
 	return made, made.options(t)
 }
 
-func (s *server) options(t *testing.T) *asked {
+func (s *server) options(t *testing.T) *trialOptions {
 	t.Helper()
 	address, err := url.Parse(s.URL + "/file.bin")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &asked{First: 1, Last: 1, Options: Options{
+	return &trialOptions{First: 1, Last: 1, Options: Options{
 		URL: address, Size: size, Concurrency: 1, ReadTimeout: time.Minute,
 		Attempts: 5, Wait: time.Millisecond, CacheState: "Unchanged",
 	}}
@@ -102,7 +102,7 @@ func (s *server) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 	http.ServeContent(writer, request, "", time.Time{}, bytes.NewReader(content))
 }
 
-func (s *server) asked(t *testing.T, want ...string) {
+func (s *server) expectRanges(t *testing.T, want ...string) {
 	t.Helper()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -166,13 +166,13 @@ func (c *collected) Ended(trial contract.Trial) error {
 
 func (c *collected) Of(int) contract.Reporter { return c }
 
-// asked are trials of one server.
-type asked struct {
+// trialOptions are the options and the trials of one server.
+type trialOptions struct {
 	Options
 	First, Last, Warmup int
 }
 
-func (a *asked) run(ctx context.Context, report contract.Report) error {
+func (a *trialOptions) run(ctx context.Context, report contract.Report) error {
 	series := &contract.Series{Cases: []contract.Case{{Target: &Target{Options: &a.Options}}}}
 	for number := range a.Warmup {
 		series.Turns = append(series.Turns, contract.Turn{Number: number + 1, Warmup: true})
@@ -183,7 +183,7 @@ func (a *asked) run(ctx context.Context, report contract.Report) error {
 	return series.Run(ctx, report)
 }
 
-func run(t *testing.T, options *asked) []contract.Trial {
+func run(t *testing.T, options *trialOptions) []contract.Trial {
 	t.Helper()
 	report := &collected{}
 	if err := options.run(context.Background(), report); err != nil {
@@ -192,7 +192,7 @@ func run(t *testing.T, options *asked) []contract.Trial {
 	return report.trials
 }
 
-// completed holds a trial to its content and to the retries that it took.
+// completed asserts that a trial completed with its content, and with retries for these causes.
 func completed(t *testing.T, trial contract.Trial, causes ...string) {
 	t.Helper()
 	if trial.Outcome != contract.Completed || trial.Transfer.Bytes != size || trial.Transfer.Errors != 0 {

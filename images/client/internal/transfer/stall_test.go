@@ -40,7 +40,7 @@ func holdBack(writer http.ResponseWriter) {
 	conn.Close()
 }
 
-// Data trickles for longer than the timeout, but never is the wait for more of it as long: the deadline must move.
+// Data trickles for longer than the timeout, but each pause is shorter: the deadline must move.
 func TestShortPauseIsNotAStall(t *testing.T) {
 	t.Parallel()
 	const timeout, pause, parts = 3 * time.Second, 800 * time.Millisecond, 6
@@ -52,17 +52,17 @@ func TestShortPauseIsNotAStall(t *testing.T) {
 			time.Sleep(pause)
 		}
 	})
-	for name, prepare := range map[string]func(t *testing.T) *asked{
-		"dropped": func(t *testing.T) *asked {
+	for name, prepare := range map[string]func(t *testing.T) *trialOptions{
+		"dropped": func(t *testing.T) *trialOptions {
 			_, options := faulty(t, trickle)
 			return options
 		},
-		"digest": func(t *testing.T) *asked {
+		"digest": func(t *testing.T) *trialOptions {
 			_, options := faulty(t, trickle)
 			options.VerifyDigest = true
 			return options
 		},
-		"TLS": func(t *testing.T) *asked {
+		"TLS": func(t *testing.T) *trialOptions {
 			server, caFile := secured(t, tls.VersionTLS13, trickle)
 			return server.secure(t, "TLSv1.3", caFile, "example.com")
 		},

@@ -12,7 +12,7 @@ import (
 
 const (
 	lookupTimeout = 30 * time.Second
-	familyPause   = 300 * time.Millisecond // before the other family of addresses is tried, too, as RFC 8305 has it
+	familyPause   = 300 * time.Millisecond // before the other family of addresses is tried, too, see RFC 8305
 )
 
 // target holds the addresses of a server, in the order in which they are tried.

@@ -19,9 +19,9 @@ import (
 	"tierbench.io/client/internal/tlsconfig"
 )
 
-var quiet = log.New(io.Discard, "", 0) // of servers whose clients turn away
+var quiet = log.New(io.Discard, "", 0) // of servers whose clients refuse them
 
-// secured starts a server with TLS of one version, and gives the file of its CA.
+// secured starts a server with TLS of one version, and returns the file of its CA.
 func secured(t *testing.T, version uint16, spoil spoiler) (*server, string) {
 	t.Helper()
 	made := newServer(t, spoil)
@@ -36,7 +36,7 @@ func secured(t *testing.T, version uint16, spoil spoiler) (*server, string) {
 	return made, file
 }
 
-func (s *server) secure(t *testing.T, version, caFile, name string) *asked {
+func (s *server) secure(t *testing.T, version, caFile, name string) *trialOptions {
 	t.Helper()
 	options := s.options(t)
 	var err error
@@ -60,7 +60,7 @@ func TestDownloadsOverTLSResume(t *testing.T) {
 				options.VerifyDigest = verify
 				trial := run(t, options)[0]
 				completed(t, trial, contract.Truncated)
-				server.asked(t, all, missing)
+				server.expectRanges(t, all, missing)
 				if trial.Transfer.TLSNanoseconds == nil {
 					t.Errorf("%+v", trial.Transfer)
 				}
@@ -127,7 +127,7 @@ func TestWrongTLSOptionsAreRefused(t *testing.T) {
 	}
 	for _, wrong := range [][2]string{{"TLSv1.1", ""}, {"TLSv1.3", empty}, {"TLSv1.3", empty + ".absent"}} {
 		if _, err := tlsconfig.New(wrong[0], wrong[1], ""); err == nil {
-			t.Errorf("%q was taken", wrong)
+			t.Errorf("%q was accepted", wrong)
 		}
 	}
 }

@@ -167,8 +167,8 @@ func known(took time.Duration) *int64 {
 	return &nanoseconds
 }
 
-// judge sets the outcome of a trial from its transfers, and the distribution of the successful ones' durations.
-func judge(trial *contract.Trial, outcomes []outcome) {
+// setOutcome sets the outcome of a trial from its transfers, and the distribution of the successful ones' durations.
+func setOutcome(trial *contract.Trial, outcomes []outcome) {
 	durations := []int64{}
 	for _, one := range outcomes {
 		var failure *contract.Failure

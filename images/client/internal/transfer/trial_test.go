@@ -49,7 +49,7 @@ func TestFatalErrorIsNotRetried(t *testing.T) {
 			}
 			failed(t, trials[0], test.reason)
 			retried(t, trials[0])
-			server.asked(t, all, all)
+			server.expectRanges(t, all, all)
 		})
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"tierbench.io/client/internal/tcpinfo"
 )
 
-const glance = 10 * time.Millisecond // from one look at what the server has acknowledged to the next
+const glance = 10 * time.Millisecond // between checks of what the server has acknowledged
 
-// uplink is the connection of an upload. Reading and writing fail when the server acknowledges nothing, and sends nothing, for
-// `timeout`. The kernel takes far more bytes at once than a slow link carries within that time, so it is asked what has arrived.
-// It lies below TLS, which cannot write again after a write has failed.
+// uplink is the connection of an upload. Reading and writing fail when the server acknowledges nothing, and sends
+// nothing, for `timeout`. The kernel takes far more bytes at once than a slow link carries within that time, so the
+// kernel is asked what has arrived. The uplink lies below TLS, which cannot write again after a write has failed.
 type uplink struct {
 	net.Conn
 	tcp          *net.TCPConn
 	timeout      time.Duration
 	acknowledged int64
-	last         time.Time // when something was acknowledged or came
+	last         time.Time // when something was acknowledged or arrived
 	longest      time.Duration
 }
 
 func newUplink(conn *net.TCPConn, timeout time.Duration) *uplink {
 	made := &uplink{Conn: conn, tcp: conn, timeout: timeout, last: time.Now()}
-	_ = conn.SetDeadline(time.Now().Add(glance)) // or the next read or write tells
+	_ = conn.SetDeadline(time.Now().Add(glance)) // otherwise the next read or write fails
 	return made
 }
 

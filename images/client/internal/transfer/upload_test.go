@@ -16,7 +16,7 @@ import (
 	"tierbench.io/client/internal/contract"
 )
 
-// store receives files, but for what a spoiler does with the PUT of a number, and remembers each other request.
+// store receives files unless a spoiler answers the PUT of a number, and records each request.
 type store struct {
 	mutex sync.Mutex
 	spoil spoiler
@@ -62,8 +62,8 @@ func (s *store) keep(path string, file []byte) {
 	s.files[path] = file
 }
 
-// storing starts a server of plain HTTP that receives files, and gives the options to upload to it.
-func storing(t *testing.T, spoil spoiler) (*store, *asked) {
+// storing starts a server of plain HTTP that receives files, and returns the options to upload to it.
+func storing(t *testing.T, spoil spoiler) (*store, *trialOptions) {
 	t.Helper()
 	kept, made := &store{spoil: spoil, files: map[string][]byte{}}, newServer(t, honest)
 	made.Config.Handler, made.Config.ErrorLog = kept, quiet
@@ -71,12 +71,12 @@ func storing(t *testing.T, spoil spoiler) (*store, *asked) {
 	return kept, uploading(made.options(t))
 }
 
-func uploading(options *asked) *asked {
+func uploading(options *trialOptions) *trialOptions {
 	options.URL.Path, options.Upload = "/received", true
 	return options
 }
 
-func TestUploadsAreConfirmedComparedAndRemoved(t *testing.T) {
+func TestUploadsAreVerifiedAndRemoved(t *testing.T) {
 	for _, verify := range []bool{false, true} {
 		t.Run(fmt.Sprintf("digest=%v", verify), func(t *testing.T) {
 			var seen []byte
@@ -106,13 +106,13 @@ func TestUploadsAreConfirmedComparedAndRemoved(t *testing.T) {
 				t.Errorf("%q, want %q", kept.asked, want)
 			}
 			if int64(len(seen)) != options.Size || !bytes.Equal(seen[:12345], seen[patternBytes:]) || bytes.Equal(seen[:100], seen[100:200]) {
-				t.Errorf("%d bytes came", len(seen))
+				t.Errorf("%d bytes arrived", len(seen))
 			}
 		})
 	}
 }
 
-func TestSimultaneousUploadsHaveNamesOfTheirOwn(t *testing.T) {
+func TestSimultaneousUploadsHaveDifferentNames(t *testing.T) {
 	kept, options := storing(t, honest)
 	options.Concurrency = 3
 	trial := run(t, options)[0]
@@ -126,7 +126,7 @@ func TestSimultaneousUploadsHaveNamesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestWhatBreaksAnUploadIsCountedAndItStartsAgain(t *testing.T) {
+func TestBrokenUploadIsCountedAndStartsAgain(t *testing.T) {
 	again := make(chan struct{})
 	for cause, spoil := range map[string]spoiler{
 		contract.Stalled: func(number int, writer http.ResponseWriter, _ *http.Request) bool {
@@ -224,7 +224,7 @@ func TestRefusedUploadIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestWhatTheServerHasNotStoredFailsTheTrial(t *testing.T) {
+func TestUploadThatIsNotStoredFailsTheTrial(t *testing.T) {
 	keeping := func(change func([]byte) []byte) func(*store) spoiler {
 		return func(kept *store) spoiler {
 			return func(_ int, writer http.ResponseWriter, request *http.Request) bool {
@@ -256,7 +256,7 @@ func TestWhatTheServerHasNotStoredFailsTheTrial(t *testing.T) {
 	}
 }
 
-func TestUploadsOverTLS(t *testing.T) {
+func TestUploadsOverTLSComplete(t *testing.T) {
 	for version, number := range map[string]uint16{"TLSv1.2": tls.VersionTLS12, "TLSv1.3": tls.VersionTLS13} {
 		t.Run(version, func(t *testing.T) {
 			kept := &store{spoil: honest, files: map[string][]byte{}}

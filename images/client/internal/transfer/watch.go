@@ -14,7 +14,7 @@ type watch struct {
 	conn    net.Conn
 	timeout time.Duration
 	mark    mark
-	last    time.Time // when data came
+	last    time.Time // when data arrived
 	longest time.Duration
 }
 
@@ -36,8 +36,8 @@ func (w *watch) data(number, left int64) {
 	now := time.Now()
 	w.longest = max(w.longest, now.Sub(w.last))
 	w.last = now
-	if w.mark.came(now, number, left) {
-		_ = w.conn.SetReadDeadline(now.Add(w.readTimeout())) // or a read tells of the connection's end
+	if w.mark.arrived(now, number, left) {
+		_ = w.conn.SetReadDeadline(now.Add(w.readTimeout())) // otherwise a read returns the end of the connection
 	}
 }
 

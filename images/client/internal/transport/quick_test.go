@@ -33,7 +33,7 @@ func quickTo(t *testing.T, serve func(net.Conn)) *Conn {
 	return made
 }
 
-// TestEchoExceedingSocketBuffersIsComplete: reads and writes have to wait for one another.
+// TestEchoExceedingSocketBuffersIsComplete: reads and writes must wait for each other.
 func TestEchoExceedingSocketBuffersIsComplete(t *testing.T) {
 	made := quickTo(t, func(conn net.Conn) { _, _ = io.Copy(conn, conn) })
 	sent := make([]byte, 32<<20)

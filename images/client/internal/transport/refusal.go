@@ -40,7 +40,7 @@ func Refusal(err error, secured, asked bool) error {
 	return err
 }
 
-// askedError is that of a handshake in which the broker asked for a certificate of the client.
+// askedError is the error of a handshake in which the broker asked for a certificate of the client.
 type askedError struct{ error }
 
 func (a askedError) Unwrap() error { return a.error }

@@ -26,12 +26,12 @@ class FailureError(Exception):
         self.reason, self.message = reason, message
 
     def to_json(self) -> Json:
-        """The error of an answer."""
+        """Returns the error of an answer."""
         return {"message": self.message, **({"reason": self.reason} if self.reason else {})}
 
 
 class Pipe:
-    """Any thread may call any method."""
+    """The output of the engine. Any thread may call any method."""
 
     def __init__(self, out: BinaryIO) -> None:
         self._out = out
@@ -39,7 +39,7 @@ class Pipe:
         self._lock = Lock()
 
     def event(self, kind: int, connection: int, number: int, at: int, size: int = 0) -> None:
-        """Something happened to a message. It is written with others."""
+        """Records an event of a message, which is written with others."""
         self._records.append(_RECORD.pack(kind, connection, size, number, at))
 
     def write(self, line: Json) -> None:
@@ -63,7 +63,7 @@ class Pipe:
             self._out.write(b'{"events":"%s"}\n' % b64encode(batch))
 
     def report(self) -> None:
-        """Writes events from time to time, and without any a line a second: silence means that the engine hangs."""
+        """Writes events regularly, and one line per second without events: silence means that the engine hangs."""
         turn = 0
         while True:
             time.sleep(_PAUSE_SECONDS)

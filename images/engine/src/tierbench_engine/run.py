@@ -11,11 +11,11 @@ from .content import Content
 from .pipe import Json
 
 _POLL_SECONDS: Final = 0.1
-_SPIN_DOWN_SECONDS: Final = 0.05  # before a send: from here on the sleep is one that nothing interrupts
+_SPIN_DOWN_SECONDS: Final = 0.05  # before a send: from here on the sleep cannot be interrupted
 
 
 class Window:
-    """Limits how many messages are out. One thread takes, others give back."""
+    """Limits how many messages are in flight. One thread takes, others give back."""
 
     def __init__(self, size: int) -> None:
         self._free: SimpleQueue[None] = SimpleQueue()
@@ -23,7 +23,7 @@ class Window:
         self._put(size)
 
     def take(self, until: int, stop: Event) -> bool:
-        """Waits until one more message may be out. Returns False if the run ends before."""
+        """Waits until one more message may be in flight. Returns False if the run ends before."""
         try:
             self._free.get_nowait()
         except Empty:
@@ -43,11 +43,11 @@ class Window:
         return False
 
     def out(self, number: int) -> None:
-        """A message is out."""
+        """Records that a message is in flight."""
         self._out.add(number)
 
     def back(self, number: int) -> None:
-        """A message is back, if it was out."""
+        """Frees the place of a message, if it was in flight."""
         try:
             self._out.remove(number)
         except KeyError:
@@ -55,7 +55,7 @@ class Window:
         self._free.put(None)
 
     def release(self, most: int | None = None) -> None:
-        """Gives back messages, whichever they are."""
+        """Frees the places of all messages, or of as many as `most`."""
         while most is None or most > 0:
             try:
                 self._out.pop()
@@ -70,11 +70,11 @@ class Window:
 
 
 Send = Callable[[int, int], None]
-"""Sends a message with a number; when that began."""
+"""Sends the message with a number, given also the time at which the send began."""
 
 
 class Run:
-    """What a `send` asks for."""
+    """The run of messages that a `send` asks for."""
 
     def __init__(self, asked: Json, content: Content) -> None:
         self.topic: str = asked["topic"]
@@ -89,7 +89,7 @@ class Run:
         self._span = 256**content.number_bytes
 
     def send_all(self, send: Send) -> int:
-        """Returns how many messages were sent, when the run is over. Its own time is part of what it measures."""
+        """Returns how many messages were sent, when the run is over. The measured times contain its own overhead."""
         sent, span = 0, self._span if self.frees == "Arrival" else 0
         while not self._messages or sent < self._messages:
             due = self._start + sent * self._interval
@@ -109,7 +109,7 @@ class Run:
         return sent
 
     def is_over(self) -> bool:
-        """Whether no message may be sent any more."""
+        """Returns whether no message may be sent any more."""
         return self.stop.is_set() or 0 < self._until <= monotonic_ns()
 
     def _may_send(self) -> bool:
@@ -118,24 +118,24 @@ class Run:
         return self.window.take(self._until, self.stop)
 
     def acknowledged(self, number: int) -> None:
-        """The broker has acknowledged a message."""
+        """Records that the broker has acknowledged a message."""
         if self.answers is not None:
             self.answers.back(number)
         if self.frees == "Acknowledgement":
             self.window.back(number)
 
     def arrived(self, low: int) -> None:
-        """A message is back."""
+        """Records that a message has arrived."""
         if self.frees == "Arrival":
             self.window.back(low)
 
     def written(self) -> None:
-        """The kernel has a message."""
+        """Records that the kernel has accepted a message."""
         if self.frees == "Write":
             self.window.release(1)
 
     def release(self) -> None:
-        """Forgets what is in flight."""
+        """Forgets the messages in flight."""
         self.window.release()
         if self.answers is not None:
             self.answers.release()

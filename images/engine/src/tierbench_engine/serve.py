@@ -1,4 +1,4 @@
-"""An engine says hello, and does what it is asked for, each request in a thread of its own."""
+"""Runs an engine, which says hello and answers requests, each in its own thread."""
 
 import json
 import mmap
@@ -17,7 +17,7 @@ _CONTENT: Final = 3
 
 
 class Connection(Protocol):
-    """A connection to the broker. Its requests come one at a time, but for `release`, `count` and `close`."""
+    """A connection to the broker. Requests are sequential, except for `release`, `count` and `close`."""
 
     number: int
     content: Content
@@ -30,22 +30,22 @@ class Connection(Protocol):
         """Receives messages of a topic from now on. With `echo`, sends them back to that topic."""
 
     def prepare(self, topic: str) -> None:
-        """Returns when messages to a topic can be sent without anything else."""
+        """Returns when messages to a topic can be sent without further requests."""
 
     def send(self, run: Run) -> int:
         """Sends messages, and returns how many."""
 
     def release(self) -> None:
-        """Forgets what is in flight."""
+        """Forgets the messages in flight."""
 
     def confirm(self) -> None:
         """Returns when the broker has all messages."""
 
     def count(self) -> Json:
-        """What the connection has cost so far."""
+        """Returns the costs of the connection so far."""
 
     def close(self) -> Json:
-        """Takes leave of the broker."""
+        """Disconnects from the broker, and returns the final costs."""
 
 
 Make = Callable[[Json, Content, Pipe], Connection]
@@ -105,7 +105,7 @@ class _Engine:
 
 
 def serve(about: Json, make: Make) -> None:
-    """Runs until the harness ends. `about` is what hello says, next to the version of the protocol and the clock."""
+    """Runs until the harness ends. `about` is the content of hello, besides the protocol version and the clock."""
     pipe = Pipe(sys.stdout.buffer)
     engine = _Engine(memoryview(mmap.mmap(_CONTENT, 0, prot=mmap.PROT_READ)), pipe, make)
     # Python runs one thread at a time.
@@ -113,4 +113,4 @@ def serve(about: Json, make: Make) -> None:
     Thread(target=pipe.report, daemon=True).start()
     for line in sys.stdin.buffer:
         Thread(target=engine.answer, args=(json.loads(line),), daemon=True).start()
-    os._exit(0)  # no thread is waited for
+    os._exit(0)  # without waiting for threads

@@ -1,4 +1,4 @@
-"""What the kernel knows of the socket of a connection."""
+"""Reads what the kernel knows about the socket of a connection."""
 
 import socket
 from base64 import b64encode
@@ -8,7 +8,7 @@ _TCP_INFO_BYTES: Final = 256
 
 
 def tcp_info(connection: object) -> str:
-    """Its `struct tcp_info`, as a report needs it; nothing of one that is closed."""
+    """Returns `struct tcp_info` of a connection in base64, or an empty text if it is closed."""
     if not isinstance(connection, socket.socket):
         return ""
     try:
@@ -18,6 +18,6 @@ def tcp_info(connection: object) -> str:
 
 
 def local_address(connection: socket.socket) -> str:
-    """Address and port of this side."""
+    """Returns the address and port of this side."""
     host, port = connection.getsockname()[:2]
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

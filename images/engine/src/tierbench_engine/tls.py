@@ -1,4 +1,4 @@
-"""TLS as a request asks for it, and what went wrong with it."""
+"""TLS as a request asks for it, and the reasons of failed handshakes."""
 
 import socket
 import ssl
@@ -15,13 +15,13 @@ _VERSION_WORDS: Final = ("PROTOCOL_VERSION", "UNSUPPORTED_PROTOCOL", "WRONG_SSL_
 
 
 class TimedSocket(ssl.SSLSocket):
-    """Knows how long its handshake took."""
+    """A socket that measures its handshake."""
 
     handshake_nanoseconds = 0
     _begun = 0
 
     def do_handshake(self, block: bool = False) -> None:
-        """The handshake, or its next step."""
+        """Does the handshake, or its next step."""
         self._begun = self._begun or monotonic_ns()
         super().do_handshake(block)
         self.handshake_nanoseconds = monotonic_ns() - self._begun
@@ -42,7 +42,7 @@ class Context(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLSocket:
-        """The same with another name."""
+        """Wraps a socket, and verifies `server_name` instead of the given name."""
         return super().wrap_socket(
             sock, server_side, do_handshake_on_connect, suppress_ragged_eofs, self.server_name, session
         )
@@ -66,13 +66,13 @@ def client_context(version: str, ca_file: str, server_name: str) -> Context:
 
 
 def cipher(connection: ssl.SSLSocket) -> str:
-    """The cipher suite of a connection, by its IANA name."""
+    """Returns the IANA name of the cipher suite of a connection."""
     found = connection.cipher()
     return "" if found is None else standard_name(found[0])
 
 
 def standard_name(name: str) -> str:
-    """The IANA name of a cipher suite by that of OpenSSL, which differs up to TLS 1.2: ECDHE-RSA-AES128-GCM-SHA256."""
+    """Returns the IANA name for OpenSSL's, which differs up to TLS 1.2, as in ECDHE-RSA-AES128-GCM-SHA256."""
     if name.startswith("TLS_"):
         return name
     exchange, signature, rest = name.split("-", 2)
@@ -83,7 +83,7 @@ def standard_name(name: str) -> str:
 
 
 def failure(error: ssl.SSLError) -> FailureError:
-    """What a failed handshake means."""
+    """Returns the failure that a failed handshake means."""
     if isinstance(error, ssl.SSLCertVerificationError):
         problem = error.verify_message
         if error.verify_code in _EXPIRED:

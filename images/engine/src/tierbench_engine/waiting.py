@@ -1,4 +1,4 @@
-"""Lets paho wait for files of any number. select(2) knows only 0 to 1023: three for each connection."""
+"""Lets paho wait for file descriptors above 1023, which select(2) cannot. Each connection has three."""
 
 import resource
 import select
@@ -12,7 +12,7 @@ Ready = tuple[list[socket], list[socket], list[socket]]
 
 
 def select_any(readers: Sequence[socket], writers: Sequence[socket], failed: Sequence[socket], timeout: float) -> Ready:
-    """Like select.select, where each writer is a reader, too. Only large numbers take poll(2), which is slower here.
+    """Like select.select, if each writer is a reader, too. Only large descriptors need poll(2), which is slower here.
 
     Raises:
         ValueError: a socket is closed.
@@ -34,7 +34,7 @@ def _poll(readers: Sequence[socket], writers: Sequence[socket], timeout: float) 
 
 
 def wait_for_any_file() -> None:
-    """From now on. As many files are allowed as the computer allows this process."""
+    """Replaces paho's select, and raises the limit of open files to its maximum."""
     setattr(client, "select", SimpleNamespace(select=select_any))  # noqa: B010 (mypy knows it as a module)
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -1,4 +1,4 @@
-"""The Paho engine for brokers: what a device sees that speaks MQTT with Python's paho-mqtt.
+"""The Paho engine for brokers: it measures what a device sees that uses Python's paho-mqtt.
 
 It speaks the protocol of docs/reference/engine-protocol.md.
 """

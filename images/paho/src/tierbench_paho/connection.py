@@ -1,4 +1,4 @@
-"""An MQTT connection with paho-mqtt that reconnects, and what it reports."""
+"""An MQTT connection with paho-mqtt that reconnects and reports."""
 
 import socket
 import ssl
@@ -39,26 +39,26 @@ _REFUSALS: Final = {
     0x86: "CredentialsRefused",  # bad user name or password
     0x87: "CredentialsRefused",  # not authorized
 }
-_ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what codec and cipher add
+_ENVELOPE_BYTES: Final = 64 << 10  # of a packet besides its message: topic, and what codec and cipher add
 
 _Outcome = FailureError | None
 _receive = Client._sock_recv  # super() takes longer, and a message takes nine
 
 
 class _Client(Client):
-    """A client that takes in no packet longer than the largest message needs."""
+    """A client that refuses packets longer than the largest message needs."""
 
     most_bytes = _ENVELOPE_BYTES
 
     def _sock_recv(self, bufsize: int) -> bytes:
-        """Paho asks for the whole rest of a packet at once, as long as the broker says that it is."""
+        """Receives bytes. Paho requests the whole rest of a packet, with the length that the broker announces."""
         if bufsize > self.most_bytes:
             raise ConnectionError(f"the broker announces a packet of {bufsize} bytes")
         return _receive(self, bufsize)
 
 
 class Connection:
-    """Its requests come one at a time, but for `release`, `count` and `close`. Paho's thread calls back."""
+    """Requests are sequential, except for `release`, `count` and `close`. Paho's thread calls back."""
 
     def __init__(self, asked: Json, content: Content, pipe: Pipe) -> None:
         self.number: int = asked["connection"]
@@ -79,7 +79,7 @@ class Connection:
         self._lock = Lock()
         self._unacknowledged: dict[int, tuple[int, int]] = {}  # number and time by paho's identifier
         self._early: set[int] = set()
-        # At QoS 1 and 2 the session outlives the connection, so that they keep their promise; close() ends it.
+        # At QoS 1 and 2 the session outlives the connection, as their guarantees need; close() ends it.
         self._client = self._make_client(clean=not self._qos)
 
     def _make_client(self, clean: bool) -> Client:
@@ -91,7 +91,7 @@ class Connection:
             protocol=MQTTProtocolVersion.MQTTv5 if self._five else MQTTProtocolVersion.MQTTv311,
         )
         client.most_bytes = self.content.largest + _ENVELOPE_BYTES
-        client.max_inflight_messages_set(0)  # the window is the run's own
+        client.max_inflight_messages_set(0)  # the run has its own window
         client.reconnect_delay_set(_RECONNECT_SECONDS, _RECONNECT_SECONDS)
         client.connect_timeout = _CONNECT_SECONDS
         if asked["username"]:
@@ -101,10 +101,10 @@ class Connection:
         return client
 
     def connect(self) -> Json:
-        """Connects in a thread of paho's own.
+        """Connects in a thread of paho.
 
         Raises:
-            FailureError: why the first attempt failed.
+            FailureError: the first attempt failed.
         """
         client = self._client
         client.on_pre_connect = self._on_pre_connect
@@ -136,7 +136,7 @@ class Connection:
         )
 
     def _session(self, kind: int, seconds: int) -> Properties | None:
-        """The properties of a packet that says how long MQTT 5 keeps the session of QoS 1 and 2."""
+        """Returns the properties of a packet, with the time for which MQTT 5 keeps the session of QoS 1 and 2."""
         if not (self._five and self._qos):
             return None
         properties = Properties(kind)  # type: ignore[no-untyped-call]
@@ -189,7 +189,7 @@ class Connection:
             self._acknowledge(number, monotonic_ns())
 
     def release(self) -> None:
-        """Forgets what is in flight."""
+        """Forgets the messages in flight."""
         if self._run is not None:
             self._run.release()
 
@@ -206,7 +206,7 @@ class Connection:
             raise FailureError("", "the broker does not answer")
 
     def count(self) -> Json:
-        """What the connection has cost so far."""
+        """Returns the costs of the connection so far."""
         return {
             "tcpInfo": tcp_info(self._client.socket()),
             "compressNanoseconds": self._encoder.compress_nanoseconds,
@@ -216,7 +216,7 @@ class Connection:
         }
 
     def close(self) -> Json:
-        """Takes leave of the broker, and ends the session that it keeps."""
+        """Disconnects from the broker, ends its session, and returns the final costs."""
         self._closing = True
         self._outcome.put(FailureError("", "the connection is closed"))
         if self._run is not None:
@@ -229,7 +229,7 @@ class Connection:
         return counted
 
     def _forget(self) -> None:
-        """Ends the session at the broker. A broker that is away is not waited for."""
+        """Ends the session at the broker, if it answers in time."""
         over = Event()
         client = self._make_client(clean=True)
         client.on_connect = lambda *_: over.set()
@@ -320,7 +320,7 @@ class Connection:
             self._is_up()
 
     def _settle(self, outcome: _Outcome) -> None:
-        """The outcome of what a request waits for. Later attempts to connect continue until one succeeds."""
+        """Sets the outcome that a request waits for. Later attempts to connect continue until one succeeds."""
         if self._up or not self._opened:
             self._outcome.put(outcome)
 

@@ -1,4 +1,4 @@
-"""What happens to a message between application and broker: compression, then encryption, and both undone."""
+"""Encodes messages between application and broker: compression, then encryption. Decodes them again."""
 
 import os
 import zlib
@@ -36,7 +36,7 @@ class Codec:
         self._cipher = None if key is None else AESGCM(key)
 
     def encode(self, plain: bytes) -> bytes:
-        """Compressed, then nonce, ciphertext and tag."""
+        """Returns the compressed message, as nonce, ciphertext and tag if it is encrypted."""
         if self._compress is not None:
             started = monotonic_ns()
             plain = self._compress(plain)
@@ -49,7 +49,7 @@ class Codec:
         return plain
 
     def decode(self, message: bytes) -> bytes:
-        """What was encoded.
+        """Returns what was encoded.
 
         Raises:
             CorruptError: it cannot be decoded.

@@ -1,4 +1,4 @@
-"""The program."""
+"""The program of the engine."""
 
 from importlib.metadata import version
 
@@ -12,7 +12,7 @@ from .envelope import COMPRESSIONS, ENCRYPTIONS
 
 
 def about() -> Json:
-    """What this engine is, and what it can do."""
+    """Returns what this engine is, and what it can do."""
     return {
         "name": "tierbench-paho",
         "version": f"{VERSION} (paho-mqtt {version('paho-mqtt')})",

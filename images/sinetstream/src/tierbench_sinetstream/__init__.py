@@ -1,4 +1,4 @@
-"""The SINETStream engine for brokers: what an application sees that uses NII's library in Python.
+"""The SINETStream engine for brokers: it measures what an application sees that uses NII's Python library.
 
 It speaks the protocol of docs/reference/engine-protocol.md.
 """

@@ -22,7 +22,7 @@ class _OverError(Exception):
 
 
 class Connection:
-    """Its requests come one at a time, but for `release`, `count` and `close`. Threads of the library call back."""
+    """Requests are sequential, except for `release`, `count` and `close`. Threads of the library call back."""
 
     def __init__(self, asked: Json, content: Content, pipe: Pipe) -> None:
         self.number: int = asked["connection"]
@@ -43,13 +43,13 @@ class Connection:
         self._number = self._begun = self._down_since = 0
         self._unacknowledged = False
         self._broken: set[str] = set()  # sides
-        self._came, self._at = b"", 0
+        self._arrived, self._at = b"", 0
 
     def connect(self) -> Json:
-        """Opens the side that this connection is for. The other side is opened when it is needed.
+        """Opens the side of this connection. The other side is opened when it is needed.
 
         Raises:
-            FailureError: why that failed.
+            FailureError: it cannot connect.
         """
         if self._asked.get("receives"):
             self._reading()
@@ -60,7 +60,7 @@ class Connection:
     def _reading(self) -> Link:
         if self._reads is None:
             made = self._plugin.Reader(
-                lambda given: make_reader(given, self._spent, self._has_come),
+                lambda given: make_reader(given, self._spent, self._has_arrived),
                 self._asked,
                 self.content.largest,
                 lambda up, info: self._changed("reader", up, info),
@@ -100,8 +100,8 @@ class Connection:
         self._receiving = Thread(target=self._return_all if echo else self._receive_all, daemon=True)
         self._receiving.start()
 
-    def _has_come(self, message: bytes) -> None:
-        self._came, self._at = message, monotonic_ns()
+    def _has_arrived(self, message: bytes) -> None:
+        self._arrived, self._at = message, monotonic_ns()
 
     def _messages(self) -> Iterator[bytes | None]:
         return messages(self._reading().side, self._closing.is_set)
@@ -117,19 +117,19 @@ class Connection:
                 self.back.arrived(number)
 
     def _return_all(self) -> None:
-        """Sends every message that the library can decode back as it came."""
+        """Sends back every message that the library can decode, unchanged."""
         writer = self._writing().side
         for message in self._messages():
             if message is None:
                 self._pipe.event(CORRUPT, self.number, 0, self._at)
                 continue
             try:
-                writer._plugin.publish(self._came)
+                writer._plugin.publish(self._arrived)
             except Exception as error:
                 self._report(error)
 
     def send(self, run: Run) -> int:
-        """Sends messages, and returns how many. `close` ends a message that the broker does not take."""
+        """Sends messages, and returns how many. `close` ends a message that the broker does not accept."""
         link = self._writing()
         link.write_to(run.topic)
         with self._lock:
@@ -174,7 +174,7 @@ class Connection:
             self._pipe.event(SENT, self.number, self._number, self._begun, size)
 
     def release(self) -> None:
-        """Forgets what is in flight."""
+        """Forgets the messages in flight."""
         with self._lock:
             run = self._run
         if run is not None:
@@ -189,13 +189,13 @@ class Connection:
         self._writing().confirm()
 
     def count(self) -> Json:
-        """What the connection has cost so far."""
+        """Returns the costs of the connection so far."""
         links = (link for link in (self._writes, self._reads) if link is not None)
         infos = [info for link in links for info in link.tcp_infos()]
         return {"otherTcpInfos": infos, **self._spent.to_json()}
 
     def close(self) -> Json:
-        """Takes leave of the broker."""
+        """Disconnects from the broker, and returns the final costs."""
         self._closing.set()
         with self._lock:
             if self._run is not None:
@@ -208,7 +208,7 @@ class Connection:
         return counted
 
     def _changed(self, side: str, up: bool, info: str) -> None:
-        """A side broke or is there again. The connection is down while one of them is."""
+        """Records that a side broke or reconnected. The connection is down while one side is."""
         with self._lock:
             was = bool(self._broken)
             self._broken = self._broken - {side} if up else self._broken | {side}

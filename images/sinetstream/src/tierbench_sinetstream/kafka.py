@@ -1,4 +1,4 @@
-"""What the library's plugin for Kafka keeps to itself: sockets, topics, positions, and broken connections."""
+"""Access to internals of the library's plugin for Kafka: sockets, topics, positions and broken connections."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -39,7 +39,7 @@ _FORBIDDEN: Final = (ClusterAuthorizationFailedError, TopicAuthorizationFailedEr
 
 
 class _Client(KafkaClient):  # type: ignore[misc]  # it has no types
-    """A client that connects to one address, whatever the broker advertises, and tells of its sockets."""
+    """A client that connects to one address, whatever the broker advertises, and reports its sockets."""
 
     def __init__(self, host: str, port: int, changed: Callable[[Any, Any, Any], None], **configs: Any) -> None:
         self._changed = changed
@@ -58,7 +58,7 @@ class _Client(KafkaClient):  # type: ignore[misc]  # it has no types
 
 
 class _Link:
-    """The connections of one side to a Kafka of one broker."""
+    """The connections of one side to a Kafka with one broker."""
 
     def __init__(self, make: Make, asked: Json, largest: int, changed: Changed) -> None:
         if asked["delivery"] == "ExactlyOnce":
@@ -75,10 +75,10 @@ class _Link:
         given = {"type": "kafka", "brokers": self._address, **parameters(asked)}
         self.side = make(self._complete(given, spec, largest))
         self._plugin = self.side._plugin
-        self._plugin._topics = ()  # a reader subscribes when it is asked to
+        self._plugin._topics = ()  # a reader subscribes on request
 
     def _complete(self, given: Json, spec: Json, _: int) -> Json:
-        """The parameters with those of the plugin."""
+        """Returns the parameters with those of the plugin."""
         return {**given, "receive_timeout_ms": _RECEIVE_MILLISECONDS, "type_spec": spec}
 
     @property
@@ -94,7 +94,7 @@ class _Link:
         """Connects.
 
         Raises:
-            FailureError: why not.
+            FailureError: it cannot connect.
         """
         started = monotonic_ns()
         try:
@@ -150,7 +150,7 @@ class _Link:
         return name
 
     def _remove(self) -> None:
-        """Deletes its topics, by the connection that created them: a busy broker may not take another one in time."""
+        """Deletes its topics, on the connection that created them: a busy broker may accept no other one in time."""
         with suppress(KafkaError):
             if self._created:
                 self._admin.delete_topics([*self._created])
@@ -167,7 +167,7 @@ class _Link:
         return admin
 
     def connected(self) -> bool:
-        """Whether a message can be sent."""
+        """Returns whether a message can be sent."""
         return not self._down
 
     def confirm(self) -> None:
@@ -184,17 +184,17 @@ class _Link:
             raise FailureError("", "the broker does not answer")
 
     def tcp_infos(self) -> list[str]:
-        """The counters of its sockets, those of earlier ones included."""
+        """Returns the counters of its sockets, including earlier ones."""
         return [*map(tcp_info, [*self._sockets.values()]), *self._closed]
 
     def close(self, receiving: Thread) -> None:
-        """Takes leave of the broker when nothing reads any more, and removes its topics."""
+        """Disconnects from the broker when nothing reads any more, and deletes its topics."""
         self._closing = True
         if receiving.ident is not None:
             receiving.join(_CLOSE_SECONDS)
         self.side.close()
         if self._admin is not None:
-            removing = Thread(target=self._remove, daemon=True)  # waits for a broker that is gone without end
+            removing = Thread(target=self._remove, daemon=True)  # waits without end for a broker that is gone
             removing.start()
             removing.join(_REMOVE_SECONDS)
 
@@ -231,7 +231,7 @@ class Writer(_Link):
         return {**given, "type_spec": {**spec, "max_request_size": largest + _ENVELOPE_BYTES}}
 
     def close(self, receiving: Thread) -> None:
-        """Does not wait for a message that the broker does not take."""
+        """Disconnects without waiting for a message that the broker does not accept."""
         self._closing = True
         if self._opened:
             self._plugin._client.close(timeout=_CLOSE_SECONDS)
@@ -239,12 +239,12 @@ class Writer(_Link):
 
 
 def topic_name(topic: str) -> str:
-    """The topic without what Kafka does not allow."""
+    """Returns the topic without characters that Kafka does not allow."""
     return topic.replace("/", ".")
 
 
 def _account(asked: Json) -> Json:
-    """How Kafka's clients identify the broker and themselves."""
+    """Returns how Kafka's clients identify the broker and themselves."""
     secure, account = asked["tls"] != "None", asked["username"] != ""
     given: Json = {"security_protocol": ("SASL_" if account else "") + ("SSL" if secure else "PLAINTEXT")}
     if secure:

@@ -1,4 +1,4 @@
-"""What the library's plugin for MQTT keeps to itself: sockets, confirmations, and broken connections."""
+"""Access to internals of the library's plugin for MQTT: sockets, confirmations and broken connections."""
 
 import ssl
 from queue import Empty, SimpleQueue
@@ -20,7 +20,7 @@ from .sides import Changed, Make
 _RECONNECT_SECONDS: Final = 1
 _ANSWER_SECONDS: Final = 10.0
 _CONFIRM_SECONDS: Final = 600.0  # longer than any harness waits
-_ENVELOPE_BYTES: Final = 64 << 10  # of a packet next to its message: topic, and what the library adds
+_ENVELOPE_BYTES: Final = 64 << 10  # of a packet besides its message: topic, and what the library adds
 _BAD_CREDENTIALS: Final = (4, 5)  # bad user name or password, not authorized
 _REFUSED: Final = 128
 
@@ -28,19 +28,19 @@ _receive = paho.Client._sock_recv  # super() takes longer, and a message takes n
 
 
 class _Client(paho.Client):
-    """A client that takes in no packet longer than the largest message needs."""
+    """A client that refuses packets longer than the largest message needs."""
 
     most_bytes = _ENVELOPE_BYTES
 
     def _sock_recv(self, bufsize: int) -> bytes:
-        """Paho asks for the whole rest of a packet at once, as long as the broker says that it is."""
+        """Receives bytes. Paho requests the whole rest of a packet, with the length that the broker announces."""
         if bufsize > self.most_bytes:
             raise ConnectionError(f"the broker announces a packet of {bufsize} bytes")
         received: bytes = _receive(self, bufsize)
         return received
 
 
-plugin.Client = _Client  # the plugin makes its own
+plugin.Client = _Client  # the plugin creates its client
 
 
 class _Link:
@@ -61,7 +61,7 @@ class _Link:
 
     def _set(self, asked: Json, largest: int) -> None:
         self._plugin.host, self._plugin.port = asked["host"], asked["port"]
-        self._plugin.topics = []  # a reader subscribes when it is asked to
+        self._plugin.topics = []  # a reader subscribes on request
         client = self._client
         client.most_bytes = largest + _ENVELOPE_BYTES
         client.reconnect_delay_set(_RECONNECT_SECONDS, _RECONNECT_SECONDS)
@@ -77,7 +77,7 @@ class _Link:
         """Connects.
 
         Raises:
-            FailureError: why not.
+            FailureError: it cannot connect.
         """
         started = monotonic_ns()
         try:
@@ -116,7 +116,7 @@ class _Link:
         self._plugin.topic = topic
 
     def connected(self) -> bool:
-        """Whether a message can be sent."""
+        """Returns whether a message can be sent."""
         connected: bool = self._client.is_connected()
         return connected
 
@@ -133,11 +133,11 @@ class _Link:
             raise FailureError("", "the broker does not answer")
 
     def tcp_infos(self) -> list[str]:
-        """The counters of its socket."""
+        """Returns the counters of its socket."""
         return [tcp_info(self._client.socket())]
 
     def close(self, _: Thread) -> None:
-        """Takes leave of the broker."""
+        """Disconnects from the broker."""
         self._closing = True
         self.side.close()
 
@@ -177,6 +177,6 @@ Writer = _Link
 
 
 class Reader(_Link):
-    """The connection of a reader, which ends soon after it was closed."""
+    """The connection of a reader, which ends soon after it is closed."""
 
     parameters: ClassVar[Json] = {"receive_timeout_ms": 500}

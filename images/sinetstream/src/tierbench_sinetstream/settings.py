@@ -1,4 +1,4 @@
-"""The parameters of the library for what a request asks for, by the names of its configuration file."""
+"""The parameters of the library for a request, by the names of its configuration file."""
 
 from pathlib import Path
 from typing import Final
@@ -18,7 +18,7 @@ _MODE_AT: Final = len("AES128")
 
 
 def parameters(asked: Json) -> Json:
-    """What a reader and a writer have in common."""
+    """Returns the parameters that a reader and a writer have in common."""
     return {
         "consistency": CONSISTENCIES[asked["delivery"]],
         "client_id": asked["name"],
@@ -28,7 +28,7 @@ def parameters(asked: Json) -> Json:
 
 
 def _compression(wanted: str) -> Json:
-    """Without a level, it is the library's own."""
+    """Returns the parameters of compression. The default level is the library's."""
     kind, _, level = wanted.partition(":")
     if kind == "None":
         return {"data_compression": False}
@@ -37,7 +37,7 @@ def _compression(wanted: str) -> Json:
 
 
 def _encryption(wanted: str, key_file: str) -> Json:
-    """As in most configurations, the library derives its key from a password."""
+    """Returns the parameters of encryption. As in most configurations, the key is derived from a password."""
     if wanted == "None":
         return {"data_encryption": False}
     mode = wanted[_MODE_AT:]

@@ -1,4 +1,4 @@
-"""A writer and a reader of the library, and the times of what they do to messages."""
+"""A writer and a reader of the library, and the times of their steps."""
 
 from collections.abc import Callable, Iterator
 from threading import Thread
@@ -16,16 +16,16 @@ Make = Callable[[Json], Side]
 """Makes a side with parameters."""
 
 Changed = Callable[[bool, str], None]
-"""A side is there again, or it broke, with the last counters of its socket."""
+"""Reports that a side reconnected, or broke, with the last counters of its socket."""
 
 
 class Link(Protocol):
-    """The way of a side to the broker: what its plugin keeps to itself."""
+    """The connection of a side to the broker, with access to internals of its plugin."""
 
     side: Side
 
     def open(self) -> Json:
-        """Connects, and returns what the answer says of it."""
+        """Connects, and returns the content of the answer."""
 
     def subscribe(self, topic: str) -> None:
         """Returns when a reader receives messages of a topic."""
@@ -34,26 +34,26 @@ class Link(Protocol):
         """Returns when a writer can send messages to a topic."""
 
     def connected(self) -> bool:
-        """Whether a message can be sent."""
+        """Returns whether a message can be sent."""
 
     def confirm(self) -> None:
         """Returns when the broker has all messages."""
 
     def tcp_infos(self) -> list[str]:
-        """The counters of its sockets, those of closed ones included."""
+        """Returns the counters of its sockets, including closed ones."""
 
     def close(self, receiving: Thread) -> None:
-        """Takes leave of the broker. The thread of the reader ends soon."""
+        """Disconnects from the broker. The thread of the reader ends soon."""
 
 
 class Spent:
-    """Nanoseconds of steps."""
+    """The nanoseconds spent on each step."""
 
     def __init__(self) -> None:
         self.compress = self.encrypt = self.decrypt = self.decompress = 0
 
     def timed(self, step: str, do: Callable[..., bytes]) -> Callable[..., bytes]:
-        """The same step, whose times are added up."""
+        """Returns the step with its times added up."""
 
         def does(*given: Any) -> bytes:
             started = monotonic_ns()
@@ -65,12 +65,12 @@ class Spent:
         return does
 
     def to_json(self) -> Json:
-        """The times of an answer."""
+        """Returns the times for an answer."""
         return {f"{step}Nanoseconds": spent for step, spent in vars(self).items()}
 
 
 def make_writer(given: Json, spent: Spent, encoded: Callable[[int], None]) -> Side:
-    """A writer that tells the size of a message when it is encoded, before it is sent."""
+    """Returns a writer that reports the size of each encoded message before it is sent."""
     made = MessageWriter(no_config=True, topic="", **given)
     if given["data_compression"]:
         made.compressor = spent.timed("compress", made.compressor)
@@ -87,8 +87,8 @@ def make_writer(given: Json, spent: Spent, encoded: Callable[[int], None]) -> Si
     return made
 
 
-def make_reader(given: Json, spent: Spent, came: Callable[[bytes], None]) -> Side:
-    """A reader that passes on each message as it came, before it is decoded."""
+def make_reader(given: Json, spent: Spent, arrived: Callable[[bytes], None]) -> Side:
+    """Returns a reader that reports each message as it arrived, before it is decoded."""
     made = MessageReader(no_config=True, topics="", **given)
     if given["data_compression"]:
         made.decompressor = spent.timed("decompress", made.decompressor)
@@ -97,7 +97,7 @@ def make_reader(given: Json, spent: Spent, came: Callable[[bytes], None]) -> Sid
     to_message = made._make_message
 
     def decode(message: bytes, topic: str, raw: object) -> object:
-        came(message)
+        arrived(message)
         return to_message(message, topic, raw)
 
     made._make_message = decode
@@ -105,14 +105,14 @@ def make_reader(given: Json, spent: Spent, came: Callable[[bytes], None]) -> Sid
 
 
 def messages(reader: Side, closing: Callable[[], bool]) -> Iterator[bytes | None]:
-    """The messages of a reader until it is closed; None for each that it cannot decode."""
+    """Yields the messages of a reader until it is closed, and None for each that it cannot decode."""
     while not closing():
         iterator = iter(reader)
         try:
             while True:
                 yield next(iterator).value
         except StopIteration:
-            continue  # none came for a while
+            continue  # none arrived for a while
         except Exception:  # of the library, of its codecs and of its ciphers
             if not closing():
                 yield None

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// listening serves an agent as a program does, except for TLS.
-func listening(t *testing.T, options Options, readTimeout time.Duration) *httptest.Server {
+// serveWithoutTLS serves an agent as the program does, but without TLS.
+func serveWithoutTLS(t *testing.T, options Options, readTimeout time.Duration) *httptest.Server {
 	t.Helper()
 	made, err := New(options)
 	if err != nil {
@@ -36,19 +36,19 @@ func connect(t *testing.T, server *httptest.Server) net.Conn {
 	return connection
 }
 
-// closed waits until the other side has closed a connection.
-func closed(connection net.Conn) {
+// awaitClose waits until the other side has closed a connection.
+func awaitClose(connection net.Conn) {
 	_, _ = io.Copy(io.Discard, connection)
 }
 
-func TestIdleStrangersMakeRoom(t *testing.T) {
-	server := listening(t, Options{Token: token}, time.Hour)
+func TestAgentClosesOldestUnauthorizedConnections(t *testing.T) {
+	server := serveWithoutTLS(t, Options{Token: token}, time.Hour)
 	dials := 0
 	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 		dials++
 		return (&net.Dialer{}).DialContext(ctx, network, address)
 	}}}
-	known := func(path string) int {
+	post := func(path string) int {
 		request, err := http.NewRequest(http.MethodPost, server.URL+path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
@@ -62,37 +62,37 @@ func TestIdleStrangersMakeRoom(t *testing.T) {
 		response.Body.Close()
 		return response.StatusCode
 	}
-	if status := known("/v1/begin"); status != http.StatusOK {
+	if status := post("/v1/begin"); status != http.StatusOK {
 		t.Fatal(status)
 	}
 	var idle []net.Conn
-	for range 3 * mostStrangers {
+	for range 3 * mostUnauthorized {
 		idle = append(idle, connect(t, server))
 	}
-	for _, one := range idle[:2*mostStrangers] {
-		closed(one)
+	for _, one := range idle[:2*mostUnauthorized] {
+		awaitClose(one)
 	}
 	open := 0
-	for _, one := range idle[2*mostStrangers:] {
+	for _, one := range idle[2*mostUnauthorized:] {
 		_ = one.SetReadDeadline(time.Now())
 		if _, err := one.Read(make([]byte, 1)); err != nil && err != io.EOF {
 			open++
 		}
 	}
-	if open != mostStrangers {
-		t.Errorf("%d of the last %d strangers are still connected", open, mostStrangers)
+	if open != mostUnauthorized {
+		t.Errorf("%d of the last %d connections are still open", open, mostUnauthorized)
 	}
-	if status := known("/v1/end"); status != http.StatusOK || dials != 1 {
+	if status := post("/v1/end"); status != http.StatusOK || dials != 1 {
 		t.Errorf("the client: %d after %d connections", status, dials)
 	}
 }
 
-// TestStrangersHaveLittleTime shows that a client has as much time as its request takes. It holds a gate open while the
-// server closes strangers that came later.
-func TestStrangersHaveLittleTime(t *testing.T) {
+// TestReadTimeoutEndsOnlyUnauthorizedConnections holds a gate open while the server closes later connections that have
+// shown no token.
+func TestReadTimeoutEndsOnlyUnauthorizedConnections(t *testing.T) {
 	folder := t.TempDir()
-	behind(t, folder, "0", "echo listening; exec sleep 60")
-	server := listening(t, Options{Token: token, Gates: folder}, 100*time.Millisecond)
+	startGate(t, folder, "0", "echo listening; exec sleep 60")
+	server := serveWithoutTLS(t, Options{Token: token, Gates: folder}, 100*time.Millisecond)
 	request, err := http.NewRequest(http.MethodPost, server.URL+"/v1/open", strings.NewReader(`{"gate":0}`))
 	if err != nil {
 		t.Fatal(err)
@@ -100,10 +100,10 @@ func TestStrangersHaveLittleTime(t *testing.T) {
 	request.Header.Set("Authorization", "Bearer "+token)
 	client := &http.Client{Transport: &http.Transport{}}
 	var held *http.Response
-	for held == nil || held.StatusCode == http.StatusServiceUnavailable { // the gate may not be there yet
+	for held == nil || held.StatusCode == http.StatusServiceUnavailable { // the gate may not exist yet
 		request.Body = io.NopCloser(strings.NewReader(`{"gate":0}`))
 		if held, err = client.Do(request); err != nil {
-			t.Log(err) // on a busy machine the time is over before the server reads the request
+			t.Log(err) // on a busy machine the timeout may pass before the server reads the request
 			continue
 		}
 		defer held.Body.Close()
@@ -118,11 +118,11 @@ func TestStrangersHaveLittleTime(t *testing.T) {
 		if _, err := half.Write([]byte("POST /v1/open HTTP/1.1\r\nX: ")); err != nil {
 			t.Fatal(err)
 		}
-		closed(half)
+		awaitClose(half)
 	}
 	select {
 	case <-shut:
-		t.Error("the gate was shut before its client left")
+		t.Error("the gate closed before its client left")
 	default:
 	}
 }
