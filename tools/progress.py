@@ -1,7 +1,7 @@
-"""One line for a long step: its output, the time it has taken, and about how long it still takes.
+"""Runs a long step, and shows in one line how long it has taken and about how long it will still take.
 
-Usage: python3 tools/progress.py TITLE SECONDS LOG COMMAND…, where SECONDS is what the step takes on two processors from
-empty caches. What the command prints goes to the end of LOG; when it fails, its last lines are shown.
+Usage: python3 tools/progress.py TITLE SECONDS LOG COMMAND…. SECONDS is the time of the step on two processors from
+empty caches. The output of the command is added to LOG. If the command fails, its last lines are printed.
 """
 
 import subprocess
@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 _LINES = 20  # of the log that a failure shows
-_QUIET = 30  # seconds between lines where nothing can be overwritten
+_QUIET = 30  # seconds between lines if the output is no terminal
 
 
 def _shown(seconds: float) -> str:
@@ -22,7 +22,7 @@ def _left(seconds: float) -> str:
 
 
 def main() -> int:
-    """Runs the command; gives its exit code."""
+    """Runs the command, and returns its exit code."""
     title, typical, log, command = sys.argv[1], float(sys.argv[2]), Path(sys.argv[3]), sys.argv[4:]
     terminal = sys.stdout.isatty()
     start, begin, end = ("\r", "", "\x1b[K") if terminal else ("", "\n", "\n")

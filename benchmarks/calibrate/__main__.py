@@ -1,6 +1,6 @@
-"""How often the inference is right, over a grid of what may be: writes build/calibrate/results.json.
+"""Measures how often the inference is right in a grid of situations, and writes build/calibrate/results.json.
 
-The targets are those of docs/explanation/statistics.md. `--repetitions 150` takes about two and a half minutes.
+docs/explanation/statistics.md has the targets. `--repetitions 150` takes about two and a half minutes.
 """
 
 import argparse
@@ -18,13 +18,13 @@ from benchmarks.calibrate.simulate import Figures, Point, run
 
 TARGET: Final = Path("build/calibrate/results.json")
 _CHANCE: Final = 0.05
-"""How likely a figure is outside by chance alone, were each of its points just at the target."""
+"""The probability that a figure is outside by chance, if each of its points is exactly at the target."""
 TAUS: Final = (0.0, 0.03, 0.10)
 NODES: Final = (2, 3, 5)
 
 
 def grid() -> Iterator[Point]:
-    """Yields the grid: nodes, trials, deviations of nodes, tails, levels and true differences."""
+    """Yields the points of the grid: nodes, trials, deviations of nodes, tails, levels and true differences."""
     for nodes, trials, tau, heavy, levels, ratio in product(
         NODES, (5, 10, 30), TAUS, (False, True), (1, 7), (1.0, 1.05, 1.15)
     ):
@@ -33,8 +33,8 @@ def grid() -> Iterator[Point]:
             yield Point((nodes, nodes), (trials, trials), tau, heavy, levels, (1.0, ratio))
 
 
-def beyond() -> dict[str, Point]:
-    """Returns points that the publication of the method does not have: unequal numbers, a third class, settings."""
+def points_outside_the_grid() -> dict[str, Point]:
+    """Returns points that the publication of the method lacks: unequal numbers, a third class, settings."""
     return {
         "unequal trials": Point((3, 3), (5, 30)),
         "unequal nodes": Point((5, 2), (10, 10)),
@@ -49,9 +49,9 @@ def one(name: str, value: float, low: float, high: float) -> dict[str, Any]:
 
 
 def least(share: float, count: int, points: int = 1) -> float:
-    """Returns the least share of hits that the lowest of several points may have in `count` simulations.
+    """Returns the smallest share of hits that the lowest of several points may have in `count` simulations.
 
-    Hits have the probability `share`. It is the binomial quantile with Šidák's correction (JASA 62, 1967).
+    Hits have the probability `share`. The result is the binomial quantile with Šidák's correction (JASA 62, 1967).
     """
     tail, below = 1 - (1 - _CHANCE) ** (1 / points), 0.0
     for hits in range(count):
@@ -63,12 +63,12 @@ def least(share: float, count: int, points: int = 1) -> float:
 
 
 def most(share: float, count: int, points: int = 1) -> float:
-    """Returns the most that the highest of this many points may reach."""
+    """Returns the largest share that the highest of this many points may have."""
     return 1 - least(1 - share, count, points)
 
 
-def alike(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
-    """Returns groups of points that differ only in the true difference."""
+def by_design(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
+    """Groups the figures of points that differ only in the true difference."""
     designs: dict[Point, list[Figures]] = {}
     for point, figures in found:
         designs.setdefault(replace(point, ratios=(1.0, 1.0)), []).append(figures)
@@ -77,7 +77,7 @@ def alike(found: Sequence[tuple[Point, Figures]]) -> list[list[Figures]]:
 
 def summarise(found: Sequence[tuple[Point, Figures]]) -> Iterator[dict[str, Any]]:
     """Compares the figures of the grid with the targets."""
-    designs = alike(found)
+    designs = by_design(found)
     repetitions = found[0][1].workload_coverage.of
     count = repetitions * len(found) // len(designs)
     for name in ("level_coverage", "workload_coverage"):
@@ -94,7 +94,7 @@ def summarise(found: Sequence[tuple[Point, Figures]]) -> Iterator[dict[str, Any]
     usual = Point(ratios=(1.0, 1.15))
     for point, figures in found:
         if point == usual:
-            yield one("power, 15 %, two nodes", figures.right.share, least(0.75, repetitions), 1.0)
+            yield one("power, 15%, two nodes", figures.right.share, least(0.75, repetitions), 1.0)
 
 
 def _shares(designs: Sequence[Sequence[Figures]], name: str) -> list[float]:
@@ -105,7 +105,7 @@ def special(repetitions: int) -> Iterator[dict[str, Any]]:
     """Yields figures outside the grid, such as one node, unequal numbers, three classes, and trials cut off."""
     alone = run(Point((1, 1), (10, 10)), repetitions, 1)
     yield one("coverage, one node, by the prior", alone.workload_coverage.share, least(0.93, repetitions), 1.0)
-    for name, point in beyond().items():
+    for name, point in points_outside_the_grid().items():
         figures = run(point, repetitions, 2)
         low = least(0.90, repetitions)
         yield one(f"workload coverage, {name}", figures.workload_coverage.share, low, 1.0)
@@ -114,26 +114,26 @@ def special(repetitions: int) -> Iterator[dict[str, Any]]:
     yield from edge(10 * repetitions)
     still, drifting = (run(Point(tau=0.0, ratios=(1.0, 1.15), drift=drift), repetitions, 3) for drift in (0.0, 0.10))
     yield one("right, no drift", still.right.share, 0.95, 1.0)
-    yield one("right, drift of 10 %", drifting.right.share, 0.95, 1.0)
-    yield one("called wrongly, drift of 10 %", drifting.wrong.share, 0.0, 0.0)
+    yield one("right, drift of 10%", drifting.right.share, 0.95, 1.0)
+    yield one("called wrongly, drift of 10%", drifting.wrong.share, 0.0, 0.0)
     yield from cut_off(repetitions)
     yield from unknown(repetitions)
 
 
 def edge(repetitions: int) -> Iterator[dict[str, Any]]:
-    """Yields how often intervals contain the truth where they do so least often, in the grid and outside it."""
+    """Yields how often intervals contain the truth at the worst points, in the grid and outside it."""
     for name, point, coverage, called in (
         ("heavy tails", Point(tau=0.10, heavy=True, levels=1), 0.90, 0.10),
-        ("trials that differ by 10 %", Point(tau=0.10, levels=1, noise=0.10), 0.888, 0.112),
+        ("trials that differ by 10%", Point(tau=0.10, levels=1, noise=0.10), 0.888, 0.112),
     ):
         figures = run(point, repetitions, 9)
         share = figures.workload_coverage.share
-        yield one(f"coverage, one level, nodes that differ by 10 %, {name}", share, least(coverage, repetitions), 1.0)
+        yield one(f"coverage, one level, nodes that differ by 10%, {name}", share, least(coverage, repetitions), 1.0)
         yield one(f"called at equality, the same, {name}", figures.called.share, 0.0, most(called, repetitions))
 
 
 def cut_off(repetitions: int) -> Iterator[dict[str, Any]]:
-    """Checks a class without its slow trials: it is never called better, and not called worse if it is as good."""
+    """Yields figures of a class without its slow trials. It is never better, and not worse if it is as good."""
     for ratio in (1.0, 1.15):
         figures = run(Point(ratios=(1.0, ratio), cut_off=True), repetitions, 4)
         yield one(f"called better though cut off, at {ratio}", figures.right.share, 0.0, 0.0)
@@ -143,21 +143,21 @@ def cut_off(repetitions: int) -> Iterator[dict[str, Any]]:
 
 
 def unknown(repetitions: int) -> Iterator[dict[str, Any]]:
-    """Yields figures without a target, where nodes differ by 10%, in one class only, or from day to day."""
+    """Yields figures without a target: nodes differ by 10%, in one class or both, or classes shift from day to day."""
     for nodes in (2, 5):
         far = run(Point((nodes, nodes), tau=0.10, ratios=(1.0, 1.15)), repetitions, 6)
-        yield one(f"power, 15 %, nodes that differ by 10 %, {nodes} a class", far.right.share, 0.0, 1.0)
+        yield one(f"power, 15%, nodes that differ by 10%, {nodes} per class", far.right.share, 0.0, 1.0)
         steady = run(Point((nodes, 2), tau=0.10, steady=True), repetitions, 7)
         yield one(
-            f"workload coverage, {nodes} nodes that differ by 10 %, 2 alike", steady.workload_coverage.share, 0.0, 1.0
+            f"workload coverage, {nodes} nodes that differ by 10%, 2 alike", steady.workload_coverage.share, 0.0, 1.0
         )
     for day in (0.02, 0.05):
         shifted = run(Point(day=day), repetitions, 8)
-        yield one(f"workload coverage, classes shifted by {day:.0%} a day", shifted.workload_coverage.share, 0.0, 1.0)
+        yield one(f"workload coverage, classes shifted by {day:.0%} per day", shifted.workload_coverage.share, 0.0, 1.0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the figures. Returns 1 if one of them is outside its limits."""
+    """Writes the figures. Returns 1 if any of them is outside its limits."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=100)
     repetitions = parser.parse_args(arguments).repetitions

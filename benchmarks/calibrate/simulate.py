@@ -1,8 +1,8 @@
 """Simulates classes, nodes and trials, and checks the inference on them.
 
 A time is the mean of the level times three factors. They are the deviation of the node at every level (τ), that of the
-node at this level (ω = τ/3), and that of the trial. Trials differ normally, or with a heavy tail: one in twenty takes
-1.5 times as long.
+node at this level (ω = τ/3), and that of the trial. The distribution of trials is normal, or has a heavy tail: one
+trial in twenty takes 1.5 times as long.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ _TRIAL_SDS = (0.01, 0.03, 0.10, 0.02, 0.05, 0.30, 0.04)
 
 @dataclass(frozen=True)
 class Point:
-    """A place in the grid. `nodes` and `trials` have a number for each class, `ratios` by what each class's times are
-    longer than the first's. `noise` is how trials differ where there is one level.
+    """A point of the grid. `nodes` and `trials` have a number per class.
 
-    The nodes of the second class do not differ if it is `steady`. `day` is how a run's day shifts each class by itself.
-    With `shared` classes are settings on the same nodes, and that is how these differ under all settings alike.
-    With `cut_off` the trials of the first class that take longer than it usually does are lost, but for two.
+    `ratios` are the times of each class as multiples of the first one's. `noise` is the deviation of trials at one
+    level. With `steady`, the nodes of the second class do not differ. `day` is the deviation by which the day of a run
+    shifts each class. If `shared` is set, classes are settings on the same nodes, and it is the deviation of these
+    nodes. With `cut_off`, trials of the first class that take longer than usual are lost. Its two quickest ones remain.
     """
 
     nodes: tuple[int, ...] = (2, 2)
@@ -57,8 +57,9 @@ class Point:
 
 
 def draw(point: Point, random: Random) -> dict[str, dict[int, dict[str, Estimate]]]:
-    """What nodes say at each level. Drift makes every time longer during a run; the trials of a level take turns
-    between classes, so it meets all alike.
+    """Returns the estimates of each class, level and node.
+
+    Drift makes times longer during a run. Classes take turns in the trials of a level, so it affects them equally.
     """
     found: dict[str, dict[int, dict[str, Estimate]]] = {name: {} for name in point.names}
     alike = [random.gauss(0, point.shared) for _ in range(max(point.nodes))] if point.shared else []
@@ -101,7 +102,7 @@ def _drifted(point: Point, level: int, share: float) -> float:
 def contests(
     point: Point, drawn: Mapping[str, Mapping[int, Mapping[str, Estimate]]]
 ) -> tuple[Comparison, list[Comparison]]:
-    """Returns the comparison over the workload, with equal weights of levels, and those at each level."""
+    """Returns the comparison over the workload, with equal weights of levels, and the comparison at each level."""
     knowledge = PosteriorModel(QUANTITY, drawn)
     cut_off = {"a"} if point.cut_off else set()
     return (
@@ -124,19 +125,19 @@ class Tally:
     of: int = 0
 
     def add(self, hit: bool) -> None:
-        """Counts one."""
+        """Counts one case, and whether it was a hit."""
         self.hits += hit
         self.of += 1
 
     @property
     def share(self) -> float:
-        """Returns the share."""
+        """Returns the share of hits."""
         return self.hits / self.of if self.of else 0.0
 
 
 @dataclass
 class Figures:
-    """The tallies of one point: intervals that contain the truth, and verdicts.
+    """The tallies of one point: how often intervals contain the truth, and how often each verdict occurs.
 
     `mistaken` counts verdicts Best that remain after the true difference is removed.
     """
@@ -151,7 +152,7 @@ class Figures:
 
 
 def run(point: Point, repetitions: int, seed: int) -> Figures:
-    """Simulates the point, and judges the first two classes."""
+    """Simulates the point, and compares the first two classes."""
     random = Random(seed)
     found = Figures(*(Tally() for _ in range(7)))
     truth = log(point.ratios[0] / point.ratios[1])

@@ -1,1 +1,1 @@
-"""Comparisons with known peers, side by side in one run: python3 -m benchmarks.peers."""
+"""Compares tierbench with known peers, side by side in one run: python3 -m benchmarks.peers."""

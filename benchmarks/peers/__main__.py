@@ -1,4 +1,4 @@
-"""Builds the client, then compares it with its peers."""
+"""Builds the client, and compares it with its peers."""
 
 import subprocess
 import tempfile

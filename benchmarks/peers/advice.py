@@ -18,7 +18,7 @@ from tierbench.results.aggregate import conclude
 
 RESULTS = 10_000
 MOST = 4
-"""What an advice may take, by the time to read its results: 2.4 s where that is 0.6 s."""
+"""The limit for an advice, as a multiple of the time to read its results: 2.4 s if that is 0.6 s."""
 CLASSES = ("cloud", "jetson-nano", "raspberry-pi-4", "raspberry-pi-5")
 NODES = 5
 SIZES = tuple(f"{number}Mi" for number in range(1, 26))

@@ -1,4 +1,4 @@
-"""Starts the pods and Jobs of a benchmark by hand, each as soon as the previous one has done its work."""
+"""Starts the pods and Jobs of a benchmark by hand, each as soon as the previous one is done."""
 
 import time
 

@@ -12,7 +12,7 @@ from tierbench.api.trial_plan import PlannedTrial, TransferPlan, TransferTarget
 
 GIB = 2**30
 RUNS = 21
-"""Each takes less than a second, and single ones differ much."""
+"""Each run takes less than a second, and single runs differ much."""
 
 
 def comparisons(client: Path) -> list[Comparison]:
@@ -55,7 +55,7 @@ def _against_curl(
 
 
 def _check(usage: Usage) -> None:
-    """Rejects a run with a failed trial or a retry, because the client exits with 0 after these, too."""
+    """Rejects a run with a failed trial or a retry. The client exits with 0 after these, too."""
     trial = json.loads(usage.printed.splitlines()[-1])
     if trial["outcome"] != "Completed" or trial["transfer"]["bytes"] != GIB or trial["transfer"]["retries"]:
         raise SystemExit(f"not a download to compare with: {usage.printed}")

@@ -13,14 +13,14 @@ PEER = "confluent-kafka"
 WINDOW = 4096
 MESSAGES, RATE, RATE_SECONDS = 300_000, 500, 4
 LEAST_RATE = 1.0 if CLIENT_PROCESSORS == 1 else 1.2
-"""What is asked of the rate, by the peer's."""
+"""The smallest rate, as a multiple of the peer's."""
 
 
 def comparisons(client: Path) -> list[Comparison]:
     """Compares rate and CPU as fast as possible, and the round trip at a modest rate without a linger."""
     with broker() as address:
         fast = in_turn(_ours(client, address, MESSAGES, 0), _theirs(address, MESSAGES, 0), RUNS)
-    with broker() as address:  # the other is busy for a minute with removing what it had
+    with broker() as address:  # the first one is busy for a minute with the removal of its data
         modest = RATE * RATE_SECONDS
         steady = in_turn(_ours(client, address, modest, RATE), _theirs(address, modest, RATE), RUNS)
     name = "Kafka acks=all, 1 KiB"

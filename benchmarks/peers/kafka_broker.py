@@ -1,4 +1,4 @@
-"""Starts a local Kafka with its defaults, and without accounts."""
+"""Starts a local Kafka with its defaults and without accounts."""
 
 import shutil
 import subprocess
@@ -27,7 +27,7 @@ offsets.topic.num.partitions=1
 file.delete.delay.ms=1000
 """
 MEMORY = Path("/dev/shm")
-"""Where logs are written: a disk that is busy with those of the run before would tell in the next."""
+"""The folder of logs. A disk that is busy with the logs of one run would slow down the next."""
 
 
 @contextmanager

@@ -1,6 +1,6 @@
-"""A producer and a consumer on confluent-kafka (librdkafka), to compare the client with.
+"""Runs a producer and a consumer on confluent-kafka (librdkafka), with which the client is compared.
 
-Messages are 1 KiB of random bytes with acks=all. At most WINDOW are in flight, as fast as possible or RATE per second.
+Messages are 1 KiB of random bytes with acks=all. At most WINDOW are in flight. RATE is per second; 0 has no limit.
 
 python3 -m benchmarks.peers.kafka_peer HOST:PORT MESSAGES WINDOW RATE prints one line of JSON.
 """
@@ -23,7 +23,7 @@ NUMBER_BYTES = 8
 
 
 class Exchange:
-    """Sends messages to itself, and notes when each was sent and received."""
+    """Sends messages to itself, and records when each was sent and received."""
 
     def __init__(self, address: str, messages: int, window: int, rate: int) -> None:
         self.messages, self.window, self.rate = messages, window, rate
@@ -40,7 +40,7 @@ class Exchange:
         self.pool = [os.urandom(SIZE - NUMBER_BYTES) for _ in range(POOL)]
 
     def run(self) -> dict[str, float]:
-        """Returns the measurements: rates per second, times in nanoseconds."""
+        """Returns the measurements, with rates per second and times in nanoseconds."""
         self._exchange_one()
         began, cpu = time.monotonic_ns(), _cpu_seconds()
         consuming = threading.Thread(target=self._consume)
@@ -58,7 +58,7 @@ class Exchange:
         }
 
     def _exchange_one(self) -> None:
-        """Exchanges one message, so that connections are established and the consumer polls."""
+        """Exchanges one message, so that the connections are open and the consumer polls."""
         self.producer.produce(self.topic, b"warm")
         self.producer.flush()
         if self.consumer.poll(TIMEOUT_SECONDS) is None:

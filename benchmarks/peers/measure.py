@@ -56,19 +56,20 @@ def measuring(client: Path, plan: PlanFields) -> Command:
 
 
 def as_server(command: Command) -> Command:
-    """On the first processor, which clients leave to it, as if it had a node of its own. Under a heavy load it would
-    otherwise be measured which of the clients has the kernel move the server about more.
+    """Returns a command that runs on the first processor. Clients do not use it, as if the server had its own node.
+
+    Otherwise, under a heavy load, clients would differ in how often the kernel moves the server to another processor.
     """
     return ["taskset", "--cpu-list", str(_FIRST), *command]
 
 
 def as_client(command: Command) -> Command:
-    """Returns a command that runs on all other processors."""
+    """Returns a command that runs on all processors except the first."""
     return ["taskset", "--cpu-list", ",".join(map(str, _OTHERS or [_FIRST])), *command]
 
 
 def run(command: Command) -> Usage:
-    """Runs a process to its end. Its times are those that the kernel accounts."""
+    """Runs a process to its end, and returns the times that the kernel accounts."""
     started = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -81,7 +82,7 @@ def run(command: Command) -> Usage:
 
 
 def in_turn(ours: Command, peer: Command, runs: int = RUNS) -> list[tuple[Usage, Usage]]:
-    """Runs one pair that does not count, then those that do."""
+    """Runs pairs in alternation, and returns them without the first one."""
     return [(run(ours), run(peer)) for _ in range(runs + 1)][1:]
 
 
@@ -97,7 +98,7 @@ def compare(
 def compare_tails(
     name: str, unit: str, peer_name: str, pairs: list[tuple[Usage, Usage]], value: Callable[[Usage], float]
 ) -> Comparison:
-    """Compares a tail. One run shows little of it, so the ratio is that of the medians over the runs."""
+    """Compares a tail. One run has few samples of it, so the ratio is that of the medians over all runs."""
     found = compare(name, unit, peer_name, pairs, value)
     return replace(found, ratio=found.ours / found.peer)
 

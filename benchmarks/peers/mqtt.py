@@ -29,11 +29,11 @@ PEER = "libmosquitto"
 SIZE, WINDOW = 1024, 512
 MESSAGES, RATE, RATE_SECONDS = 100_000, 500, 4
 RUNS = 15
-"""As fast as possible: single ones differ by a tenth."""
+"""The number of runs as fast as possible. Single runs differ by a tenth."""
 LEAST_RATES = (0.9, 1.1) if CLIENT_PROCESSORS == 1 else (1.1, 1.3)
-"""What is asked of the rate at QoS 0 and 1, by the peer's, which uses one processor."""
+"""The smallest rates at QoS 0 and 1, as multiples of the peer's. The peer uses one processor."""
 MOST_ROUND_TRIP, MOST_CPU = 1.1, 1.2
-"""What is asked of light loads, by the peer's."""
+"""The limits for light loads, as multiples of the peer's values."""
 DELIVERIES = ("AtMostOnce", "AtLeastOnce")  # QoS 0 and 1
 
 
@@ -133,7 +133,7 @@ def of_usage(usage: Usage) -> Run:
 
 
 def _our_run(trial: dict[str, Any]) -> Run:
-    """Returns the measurements of a run that delivered everything. The client exits with 0 after failed trials, too."""
+    """Returns the measurements of a run that delivered all messages. Failed trials have the exit code 0, too."""
     counts = trial["exchange"]
     if trial["outcome"] != "Completed" or counts["received"] != counts["sent"] or counts["duplicated"]:
         raise SystemExit(f"not an exchange to compare with: {trial}")

@@ -1,4 +1,4 @@
-"""Starts a local Mosquitto without limits of its own."""
+"""Starts a local Mosquitto without limits."""
 
 import os
 import shutil
@@ -29,7 +29,7 @@ max_queued_messages 0
 
 @contextmanager
 def broker(*, apart: bool) -> Iterator[int]:
-    """Yields the port of the broker on 127.0.0.1. With `apart` it has a processor of its own."""
+    """Yields the port of the broker on 127.0.0.1. With `apart`, the broker has its own processor."""
     if shutil.which("mosquitto") is None:
         raise SystemExit("bench: mosquitto is missing: apt-get install mosquitto")
     (port,) = free_ports(1)

@@ -75,7 +75,7 @@ def _ours(client: Path, port: int, milliseconds: int) -> Command:
 
 
 def _trial(usage: Usage) -> dict[str, Any]:
-    """Returns a trial of the client. A failed one is an error."""
+    """Returns the trial of the client. Raises SystemExit if it failed."""
     trial: dict[str, Any] = json.loads(usage.printed.splitlines()[-1])
     if trial["outcome"] != "Completed":
         raise SystemExit(f"not a load to compare with: {usage.printed}")
@@ -89,6 +89,6 @@ def _gigabits(usage: Usage) -> float:
 
 
 def _own_cpu(usage: Usage) -> float:
-    """Returns the cores that the client takes without iperf3."""
+    """Returns the cores that the client uses without iperf3."""
     iperf3 = float(_trial(usage)["client"]["cpuNanoseconds"]) / 1e9
     return (usage.cpu - iperf3) / SECONDS

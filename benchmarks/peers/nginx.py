@@ -1,4 +1,4 @@
-"""Starts a local nginx that serves one file, plain and with TLS 1.3."""
+"""Starts a local nginx that serves one file, without TLS and with TLS 1.3."""
 
 import os
 import shutil
@@ -48,7 +48,7 @@ class Server:
 
 @contextmanager
 def serving(client: Path, size: int) -> Iterator[Server]:
-    """Serves a file of `size` bytes from a folder of its own."""
+    """Serves a file of `size` bytes from its own folder."""
     for program in ("nginx", "openssl", "curl"):
         if shutil.which(program) is None:
             raise SystemExit(f"bench: {program} is missing: apt-get install {program}")

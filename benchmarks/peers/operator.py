@@ -1,4 +1,4 @@
-"""Measures the operator on the built-in cluster: its delay, and its needs while many benchmarks wait."""
+"""Measures the operator on the built-in cluster: its delay, and its memory while many benchmarks wait."""
 
 import os
 import re
@@ -19,7 +19,7 @@ QUEUED = 100
 
 
 def comparisons() -> list[Comparison]:
-    """Compares the operator with the project's own limits."""
+    """Compares the operator with the project's limits."""
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     cluster.up()
     cluster.load(sorted((ROOT / "build" / "images").glob("*.tar")))
@@ -41,7 +41,7 @@ def comparisons() -> list[Comparison]:
 
 
 def _latencies(kubectl: Kubectl) -> list[Comparison]:
-    """Compares the same benchmark by the operator and by hand."""
+    """Compares a benchmark by the operator with the same one by hand."""
     manifest = file_transfer(fileSizes=SIZES, repetitions=1, storage=HOST_PATH)
     with watching(kubectl) as watch:
         applied = time.monotonic()

@@ -1,4 +1,4 @@
-"""Measures the report of many results of brokers: time compared with reading them, and size with a limit."""
+"""Measures the report of many results of brokers. Compares its time with reading them, and its size with a limit."""
 
 from itertools import product
 from random import Random
@@ -11,7 +11,7 @@ from tierbench.api.result import BenchmarkResult
 from tierbench.report.page import render
 
 MOST = 20
-"""What a report may take, by the time to read its results: 3.4 s where that is 0.17 s."""
+"""The limit for a report, as a multiple of the time to read its results: 3.4 s if that is 0.17 s."""
 MEGABYTES = 10
 MESSAGES = 1000
 LEVELS = {

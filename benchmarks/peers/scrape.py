@@ -1,4 +1,4 @@
-"""Compares time and memory of /metrics over many results, in a process of its own, with the project's limits."""
+"""Compares time and memory of /metrics over many results, in its own process, with the project's limits."""
 
 import asyncio
 import urllib.request

@@ -9,7 +9,7 @@ def await_port(name: str, process: subprocess.Popen[bytes], port: int, seconds: 
     """Returns once the server answers on the port of 127.0.0.1.
 
     Raises:
-        SystemExit: it has ended, or the time is up.
+        SystemExit: The server has ended, or the time is up.
     """
     deadline = time.monotonic() + seconds
     while True:

@@ -9,7 +9,7 @@ from benchmarks.peers.measure import ROOT, Comparison, limit
 
 CLIENT_MB = 15
 LIMITS_MB = {"client": CLIENT_MB, "operator": 260}
-"""Of the operator's image, the package kubernetes takes 75 MB."""
+"""The limits of images. In the operator's image, the package kubernetes takes 75 MB."""
 
 
 def comparisons(client: Path) -> list[Comparison]:
@@ -28,7 +28,7 @@ def _unpacked(image: str) -> int:
 
 
 def _content(archive: tarfile.TarFile, document: dict[str, Any]) -> int:
-    """Returns the bytes of all files in the layers of an OCI manifest. An index has those of its largest platform."""
+    """Returns the bytes of all files in the layers of an OCI manifest, or of the largest platform of an index."""
     if "manifests" in document:
         inner = [json.loads(_read(archive, _blob(entry))) for entry in document["manifests"]]
         return max(_content(archive, one) for one in inner)

@@ -1,4 +1,4 @@
-"""Watches the pods of a namespace, and notes when each change was seen."""
+"""Watches the pods of a namespace, and records when each change was seen."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ class Watch:
                 self.changed.notify_all()
 
     def first(self, what: Callable[[Pod], bool], seconds: float = 0) -> float:
-        """Waits for a pod for which the condition is true, and returns when it was first seen."""
+        """Waits for a pod that meets the condition, and returns when it was first seen."""
 
         def found() -> float | None:
             return next((at for at, pod in self.seen if what(pod)), None)

@@ -1,1 +1,1 @@
-"""How much the operator carries, measured on a cluster most of whose nodes are simulated: `make scale`."""
+"""Measures the capacity of the operator on a cluster whose nodes are mostly simulated: `make scale`."""

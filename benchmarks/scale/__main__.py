@@ -1,4 +1,4 @@
-"""Measures what the operator carries: `python3 -m benchmarks.scale [SCENARIO …]`; 1 if a limit is broken."""
+"""Measures the operator's capacity: `python3 -m benchmarks.scale [SCENARIO …]`. Exits with 1 if a limit is broken."""
 
 import argparse
 import asyncio

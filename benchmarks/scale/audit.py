@@ -1,6 +1,6 @@
-"""What the operator asks of the API server, by the API server's own account: its audit log.
+"""Reads the operator's requests from the audit log of the API server.
 
-The operator's metric tells neither a relist from another list, nor the renewal of its own Lease.
+The operator's metric does not distinguish a relist from another list, or the renewal of its own Lease.
 """
 
 import json
@@ -18,8 +18,10 @@ _STREAMS: Final = "ResponseStarted"
 
 @dataclass(frozen=True)
 class Request:
-    """One request. `what` is the path of a collection and its selector: of a list that starts a watch, both have
-    the same. `following` are the pages of a list after its first."""
+    """One request. `what` is the path of a collection and its selectors. A watch and the list that starts it share it.
+
+    `following` is true for the pages of a list after the first one.
+    """
 
     verb: str
     resource: str
@@ -29,7 +31,7 @@ class Request:
 
     @property
     def of_own_lease(self) -> bool:
-        """Returns whether it is about the Lease of the leader."""
+        """Returns whether the request is about the Lease of the leader."""
         return self.resource == "leases" and (self.name.startswith(_OWN_LEASE) or _CLAIMS in self.what[1])
 
     def __str__(self) -> str:
@@ -37,7 +39,7 @@ class Request:
 
 
 class Audit:
-    """Reads what was added to the log of the API server since the last call."""
+    """Reads the audit log of the API server."""
 
     def __init__(self, log: Path) -> None:
         self._log = log
@@ -53,7 +55,7 @@ class Audit:
 
 
 def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
-    """Yields each request once. A stream has one event when it begins and others when it ends."""
+    """Yields each request once. A stream has one event when it begins, and others when it ends."""
     for event in events:
         target = event.get("objectRef", {})
         resource = "/".join(filter(None, (target.get("resource"), target.get("subresource"))))
@@ -67,9 +69,9 @@ def requests_of(events: Iterable[dict[str, Any]]) -> Iterator[Request]:
 
 
 def counted(requests: Iterable[Request]) -> Counter[str]:
-    """How many there were besides watches, relists and what the operator's own Lease takes, by verb and resource.
+    """Counts requests by verb and resource, without watches, relists and the requests for the operator's own Lease.
 
-    A relist is a list that starts a watch: there are at most as many as started watches.
+    A relist is a list that starts a watch. There are at most as many relists as watches.
     """
     known = list(requests)
     begun = Counter(request.what for request in known if request.verb == "watch")

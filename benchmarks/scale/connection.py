@@ -1,4 +1,4 @@
-"""Sends many requests at once to the API server, as administrator or as another user."""
+"""Sends many requests at once to the API server, as the administrator or as another user."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -17,7 +17,7 @@ _AT_ONCE: Final = 32
 
 @asynccontextmanager
 async def connected(kubeconfig: Path, user: str = "") -> AsyncIterator[Kube]:
-    """Opens a connection in the name of `user`."""
+    """Opens a connection that impersonates `user`."""
     configuration = Configuration()
     _load_kube_config(str(kubeconfig), client_configuration=configuration)
     async with ApiClient(configuration) as client:
@@ -27,7 +27,7 @@ async def connected(kubeconfig: Path, user: str = "") -> AsyncIterator[Kube]:
 
 
 async def all_of(work: Iterable[Awaitable[Any]]) -> None:
-    """Awaits all coroutines, a few at a time. The first error ends it."""
+    """Awaits all coroutines, a few at a time. Stops at the first error."""
     todo = iter(work)
 
     async def worker() -> None:

@@ -1,4 +1,4 @@
-"""Writes ended benchmarks as the operator writes them, from recorded runs."""
+"""Writes ended benchmarks from recorded runs, as the operator writes them."""
 
 import asyncio
 import time
@@ -31,13 +31,13 @@ WATCHED: Final[Sequence[Collection]] = (
     *((one.api, one.plural, None, LABEL_KIND) for one in (JOBS, PODS, SERVICES)),
     (LEASES.api, LEASES.plural, LEASES_NAMESPACE, ""),
 )
-"""What the operator watches."""
+"""The collections that the operator watches."""
 PEER: Final = "peer"
 """The prefix of the names of the records that a peer writes."""
 
 
 async def complete(site: Site, names: Sequence[str], cases: int = 1, of: str = "files", **spec: Any) -> list[Object]:
-    """Creates benchmarks like a recorded one, with an ended run. No operator may run meanwhile: it would run them."""
+    """Creates benchmarks like a recorded one, with an ended run. No operator may run, because it would start them."""
     template = recorded(of).benchmark
     resource = BENCHMARKS[template["kind"]].KIND.resource
     made: list[Object] = []
@@ -58,7 +58,7 @@ async def complete(site: Site, names: Sequence[str], cases: int = 1, of: str = "
 async def write_result(
     site: Site, owner: Owner, name: str, spec: ResultSpec, status: Object, record: RecordStatus | None = None
 ) -> None:
-    """Writes a result and its record by the requests of the operator."""
+    """Writes a result and its record with the requests of the operator."""
     head = {"apiVersion": API_VERSION, "kind": BenchmarkResult.KIND.kind}
     metadata = owner.metadata(name, {LABEL_RUN: str(spec.run)})
     created = await site.operator.create(RESULTS, NAMESPACE, {**head, "metadata": metadata, "spec": spec.to_json()})
@@ -88,7 +88,7 @@ def recorded_statuses(trials: int) -> list[Object]:
 
 
 async def peer_records(site: Site, number: int, statuses: Sequence[Object]) -> Statuses:
-    """Creates so many records for a peer. Returns the first status for each of them, then the second, and so on."""
+    """Creates this many records for a peer. Returns the first status of each record, then the second, and so on."""
     head = {"apiVersion": API_VERSION, "kind": BenchmarkRecord.KIND.kind}
     names = [f"{PEER}-{index:02d}" for index in range(number)]
     for name in names:
@@ -104,7 +104,7 @@ async def peer_records(site: Site, number: int, statuses: Sequence[Object]) -> S
 
 
 async def waited_for(condition: Callable[[], Awaitable[bool]], what: str, seconds: float, pause: float = 0.2) -> float:
-    """Waits for a condition with a pause after each look, and returns the seconds. Raises TimeoutError."""
+    """Waits for a condition with a pause between checks, and returns the seconds. Raises TimeoutError."""
     began = time.monotonic()
     while not await condition():
         if time.monotonic() > began + seconds:

@@ -1,4 +1,4 @@
-"""Replays clients on simulated nodes: kwok runs their pods, but gives no logs and no end."""
+"""Replays clients on simulated nodes. kwok runs their pods, but without logs, and they do not end."""
 
 import asyncio
 import time
@@ -20,8 +20,8 @@ CLIENTS: Final = f"{LABEL_ROLE}={ROLE_CLIENT}"
 class Seen:
     """Times of the monotonic clock.
 
-    `printed` has the end of each trial, by namespace, benchmark, case and number. `appeared` and `ended` have pods, by
-    namespace, benchmark and first case.
+    `printed` has the end of each trial by namespace, benchmark, case and number. `appeared` and `ended` have the times
+    of pods by namespace, benchmark and first case.
     """
 
     printed: dict[tuple[str, str, int, int], float] = field(default_factory=dict)

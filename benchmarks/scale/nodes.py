@@ -45,7 +45,7 @@ def _node(name: str, node_class: str) -> dict[str, Any]:
 
 
 async def _ready(kube: Kube, number: int) -> None:
-    """Waits until as many nodes are Ready, and removes their taints: the node controller removes four per second."""
+    """Waits until this many nodes are Ready. Removes their taints: the node controller removes only four per second."""
     while True:
         ready, tainted = 0, []
         async for node in kube.each(NODES):
@@ -60,7 +60,7 @@ async def _ready(kube: Kube, number: int) -> None:
 
 
 async def flap(kube: Kube, flapping: Sequence[str], period: float) -> None:
-    """Takes one node after the other down for a while, once per period, without end."""
+    """Takes one node after the other down for a while, each once per period, without end."""
     pause = period / len(flapping)
     async with asyncio.TaskGroup() as group:
         for name in itertools.cycle(flapping):

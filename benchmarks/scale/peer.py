@@ -1,7 +1,7 @@
-"""Bare programs, each in a process of its own, that do the least that the operator has to do for the same end.
+"""Runs peers: bare programs in their own processes that do only what the operator has to do for the same result.
 
-They use the same Python and the same client, and have the processor time of the operator's node. So whatever makes the
-machine or the API server slow is in their times, too.
+They use the same Python and the same client, and share the processor time of the operator's node. A slow machine or a
+slow API server affects their times, too.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from tierbench.kube.meta import JOBS, LEASES, PODS, ResourceType
 
 Object = dict[str, Any]
 Collection = tuple[str, str, str | None, str]
-"""API, plural, namespace and label selector of what is listed or watched."""
+"""API, plural, namespace and label selector of a collection that is listed or watched."""
 Statuses = tuple[str, str, str, Sequence[Object]]
 """API, plural and namespace, and the objects whose statuses are applied in turn."""
 
@@ -33,7 +33,7 @@ _SUCCEEDED: Final = "Succeeded"
 
 
 class Clients(NamedTuple):
-    """Connections in the operator's name, and as the administrator for what the operator may not do."""
+    """A connection as the operator, and one as the administrator for what the operator may not do."""
 
     operator: Kube
     admin: Kube
@@ -42,11 +42,11 @@ class Clients(NamedTuple):
 async def run_peer(
     kubeconfig: Path, user: str, task: str, arguments: Mapping[str, Any], enter: Callable[[], None]
 ) -> tuple[float, Any]:
-    """Runs a task in a process of its own, and returns the seconds that the process took, and its result.
+    """Runs a task in its own process, and returns the seconds that the process took, and its result.
 
-    The process first calls `enter`, to move into a control group.
+    The process first calls `enter` to move into a control group.
     """
-    # Bytecode, as the operator's image has it.
+    # The operator's image has bytecode, too.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(_BYTECODE)}
     began = time.monotonic()
     process = await asyncio.create_subprocess_exec(
@@ -68,7 +68,7 @@ async def run_peer(
 
 
 async def listing(clients: Clients, *, collections: Sequence[Collection]) -> float:
-    """Lists everything in pages. Returns the seconds without the start of the program."""
+    """Lists all collections in pages. Returns the seconds without the start of the program."""
     began = time.monotonic()
     for api, plural, namespace, labels in collections:
         query = {"labelSelector": labels} if labels else {}
@@ -83,7 +83,7 @@ async def _apply(kube: Kube, statuses: Statuses, body: Object) -> None:
 
 
 async def pacing(clients: Clients, *, statuses: Statuses, at_once: int, period: float) -> list[float]:
-    """Applies all statuses, so many at once in each period. Returns when each of them was due."""
+    """Applies all statuses, `at_once` of them per period. Returns when each status was due."""
     due: list[float] = []
     async with asyncio.TaskGroup() as group:
         began = time.monotonic()
@@ -97,7 +97,7 @@ async def pacing(clients: Clients, *, statuses: Statuses, at_once: int, period: 
 async def watching(
     clients: Clients, *, collections: Sequence[Collection], statuses: Statuses, period: float, seconds: float
 ) -> float:
-    """Watches everything, renews a Lease and applies statuses. Returns the share of a core that it took."""
+    """Watches all collections, renews a Lease and applies statuses. Returns the share of a core that it used."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_watch(clients.operator, one)) for one in collections]
         tasks.append(group.create_task(_renew(clients.admin, statuses[2])))
@@ -134,9 +134,9 @@ async def _renew(kube: Kube, namespace: str) -> None:
 
 
 async def handing_over(clients: Clients, *, job: Object, statuses: Statuses, number: int) -> list[float]:
-    """Creates one Job after the other. Returns the seconds from the end of a pod to the next one.
+    """Creates one Job after the other. Returns the seconds from the end of each pod to the next pod.
 
-    In between it sees the end, applies all statuses, deletes the Job and creates the next one.
+    In between, it receives the end, applies all statuses, deletes the Job and creates the next one.
     """
     kube, admin = clients
     namespace, seen, changed = statuses[2], dict[str, str](), asyncio.Event()
@@ -179,13 +179,13 @@ def _job(job: Object, number: int) -> Object:
 
 
 def _changed(body: Object, number: int) -> Object:
-    """Returns an object whose status has another number of trials than for the last number."""
+    """Returns an object whose status has another number of trials than the previous one."""
     trials = body["status"]["trials"]
     return {**body, "status": {**body["status"], "trials": trials[: 1 + number % len(trials)]}}
 
 
 async def finalizing(clients: Clients, *, collections: Sequence[Collection], number: int) -> int:
-    """Removes the finalizers of objects that are deleted, until it has done so for this many."""
+    """Removes the finalizers of objects that are being deleted. Returns after this many objects."""
     (api, plural, namespace, _), kube, removed = collections[0], clients.operator, set[str]()
     resource, enough = ResourceType(api, plural), asyncio.Event()
 
@@ -210,7 +210,7 @@ async def finalizing(clients: Clients, *, collections: Sequence[Collection], num
 
 
 async def decoding(_: Clients, *, item: Object, seconds: float, pause: float) -> float:
-    """Decodes a page of a list repeatedly. Returns the most seconds that one took."""
+    """Decodes a page of a list repeatedly. Returns the longest duration in seconds."""
     text = json.dumps({"items": [item] * (1 + _PAGE_BYTES // len(json.dumps(item)))})
     until, most = time.monotonic() + seconds, 0.0
     while time.monotonic() < until:

@@ -9,7 +9,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _RESET_PEAK = "5"
 _CGROUPS = Path("/sys/fs/cgroup")
 _PEAKS = {"memory": ("memory", "memory.max_usage_in_bytes"), "": ("", "memory.peak")}
-"""By the controllers of a hierarchy: its folder, and the file. That of version 2 has none."""
+"""The folder and the file of each hierarchy by its controllers. The hierarchy of version 2 has none."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class Process:
 
     @property
     def cpu_seconds(self) -> float:
-        """Returns the user and system time so far."""
+        """Returns the user and system time of the process so far."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / _TICKS
 
     @property
     def age_seconds(self) -> float | None:
-        """Returns the seconds since it began, or None if it is gone."""
+        """Returns the seconds since the process began, or None if it is gone."""
         try:
             fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         except OSError:
@@ -35,7 +35,7 @@ class Process:
 
     @property
     def peak_mebibytes(self) -> float | None:
-        """Returns the peak of its memory since it began or since the last `forget_peak`, or None if it is gone."""
+        """Returns the peak of its memory since it began or since `forget_peak`, or None if the process is gone."""
         try:
             lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         except OSError:
@@ -43,12 +43,12 @@ class Process:
         return next((int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM:")), None)
 
     def forget_peak(self) -> None:
-        """Resets the peak."""
+        """Resets the peak of the memory."""
         Path(f"/proc/{self.pid}/clear_refs").write_text(_RESET_PEAK)
 
     @property
     def group_peak_mebibytes(self) -> float | None:
-        """Returns the peak of its container's cgroup with the page cache, or None if the kernel does not report it."""
+        """Returns the peak of its container's cgroup with page cache, or None if the kernel does not report it."""
         for line in Path(f"/proc/{self.pid}/cgroup").read_text().splitlines():
             _, controllers, path = line.split(":", 2)
             if controllers in _PEAKS:

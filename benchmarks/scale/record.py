@@ -1,6 +1,6 @@
-"""Records real runs on the built-in cluster for simulated nodes to replay: `python3 -m benchmarks.scale.record [NAME]`.
+"""Records real runs on the built-in cluster, which simulated nodes replay: `python3 -m benchmarks.scale.record [NAME]`.
 
-What is kept of each run: the benchmark, its results, and of each pod of its client the log and the termination message.
+A recording has the benchmark, its results, and the log and the termination message of each pod of its client.
 """
 
 import json
@@ -19,12 +19,12 @@ from tests.operator.recorded import FOLDER
 
 TRIALS = 10
 FEW = 3
-SLOWLY: dict[str, Any] = {
+SLOW_LOAD: dict[str, Any] = {
     "pacing": {"type": "OpenLoop", "messagesPerSecond": 40},
     "repetitions": FEW,
     "warmupTrials": 0,
 }
-"""Long enough for the ticks of the nodes' processors."""
+"""A load that is long enough for the clock ticks of the nodes' processors."""
 PODS = 5
 _IMAGES = ("operator", "client", "nginx", "mosquitto", "kafka", "network", "pause")
 _BENCHMARKS = (
@@ -38,8 +38,8 @@ _BENCHMARKS = (
         repetitions=TRIALS,
         warmupTrials=0,
     ),
-    broker("mosquitto", **SLOWLY),
-    broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], **SLOWLY),
+    broker("mosquitto", **SLOW_LOAD),
+    broker("kafka", brokers=[{"name": "kafka", "kafka": {}}], pairs=[2], **SLOW_LOAD),
     network("tcp", directions=["Bidirectional"], repetitions=FEW, warmupTrials=0),
     network(
         "udp",
@@ -79,7 +79,7 @@ def main() -> None:
 
 
 def _clients(kubectl: Kubectl, watch: Watch, name: str) -> list[dict[str, Any]]:
-    """Follows the log of each pod of the client to its end, and keeps it with the termination message."""
+    """Follows the log of each pod of the client to its end, and returns it with the termination message."""
     labels = {"tierbench.io/benchmark": name, "tierbench.io/role": "client"}
 
     def started() -> dict[str, Pod]:
@@ -93,11 +93,14 @@ def _clients(kubectl: Kubectl, watch: Watch, name: str) -> list[dict[str, Any]]:
         subprocess.Popen([*follow, pod], env=kubectl.environment, stdout=subprocess.PIPE, text=True) for pod in names
     ]
     logs = [process.communicate()[0] for process in followed]
-    return [{"log": log.splitlines(), "termination": _left(watch, pod)} for pod, log in zip(names, logs, strict=True)]
+    return [
+        {"log": log.splitlines(), "termination": _termination_message(watch, pod)}
+        for pod, log in zip(names, logs, strict=True)
+    ]
 
 
-def _left(watch: Watch, name: str) -> str:
-    """Returns the termination message of a pod."""
+def _termination_message(watch: Watch, name: str) -> str:
+    """Waits until a pod has succeeded, and returns its termination message."""
 
     def ended(pod: Pod) -> bool:
         return pod["metadata"]["name"] == name and succeeded(pod)

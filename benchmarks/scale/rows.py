@@ -1,4 +1,4 @@
-"""Compares measurements with their limits, and with a peer: a bare program that did the least of the same work."""
+"""Compares measurements with their limits, and with a peer: a bare program that does only the necessary work."""
 
 import json
 import math
@@ -10,14 +10,14 @@ from benchmarks.peers.measure import ROOT
 
 OUT: Final = ROOT / "build" / "scale"
 RATIO: Final = 1.5
-"""The most that the operator may take of what its peer took."""
+"""The largest ratio of the operator's value to that of its peer."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A quantity. `value` is None if it was not measured, `limit` is None if it is only reported.
+    """A quantity. `value` is None if it was not measured. `limit` is None if the value is only reported.
 
-    If the row `has_peer`, the limit is one of the ratio of the value to that of the peer.
+    If the row `has_peer`, the limit applies to the ratio of the value to that of the peer.
     """
 
     name: str
@@ -45,7 +45,7 @@ def against(peer: float | None, name: str, unit: str, value: float | None, limit
 
 
 def report(rows: Sequence[Row]) -> bool:
-    """Prints a table, and writes build/scale/results.json. Returns whether every limit is kept."""
+    """Prints a table, and writes build/scale/results.json. Returns whether no limit is broken."""
     OUT.mkdir(parents=True, exist_ok=True)
     found = [{**asdict(row), "ratio": row.ratio, "broken": row.broken} for row in rows]
     (OUT / "results.json").write_text(json.dumps(found, indent=2) + "\n")

@@ -1,4 +1,4 @@
-"""Creates a cluster with one real node, and installs the operator there with the chart."""
+"""Creates a cluster with one real node, and installs the operator on that node with the chart."""
 
 import asyncio
 import os
@@ -34,7 +34,7 @@ _READY_SECONDS: Final = 180
 
 @dataclass(frozen=True)
 class Site:
-    """`kube` asks as the administrator, `operator` in the operator's name: no other user may write what it writes."""
+    """`kube` connects as the administrator, and `operator` as the operator. Only the operator may write results."""
 
     cluster: Cluster
     release: Release
@@ -45,8 +45,7 @@ class Site:
     audit: Audit
 
     async def peer(self, task: str, **arguments: Any) -> tuple[float, Any]:
-        """Runs a bare program in the operator's name, and on its node. Returns the seconds that its process took, and
-        its result."""
+        """Runs a bare program as the operator, and on its node. Returns the seconds of its process, and its result."""
         enter = partial(self.cluster.cgroups.enter, f"{_NODE}/peer")
         return await run_peer(self.cluster.kubeconfig, _ACCOUNT, task, arguments, enter)
 
@@ -56,7 +55,7 @@ class Site:
 
     @asynccontextmanager
     async def namespace(self, *others: str) -> AsyncIterator[None]:
-        """Creates an empty namespace for the measurement, and others."""
+        """Creates empty namespaces for the measurement, and deletes them at the end."""
         for name in (NAMESPACE, *others):
             await asyncio.to_thread(self.kubectl.inside(name).create_namespace)
         try:
@@ -73,11 +72,11 @@ class Site:
         await self.scale(1)
 
     async def scale(self, replicas: int) -> None:
-        """Waits until this many pods of the operator run, ready or not."""
+        """Scales the operator, and waits until this many pods of it run, ready or not."""
         await asyncio.to_thread(self._scale, replicas)
 
     async def restart(self) -> Process:
-        """Starts a new operator, and waits until it is ready."""
+        """Restarts the operator, and waits until it is ready."""
         await self.stop()
         await self.begin()
         if await self.seconds_to_ready() is None:
@@ -96,9 +95,9 @@ class Site:
         wait_for(f"{replicas} pods of the operator", reached, 60)
 
     async def seconds_to_ready(self) -> float | None:
-        """Returns the seconds from the start of the operator's process until it says that it is ready.
+        """Returns the seconds from the start of the operator's process until it reports that it is ready.
 
-        None if it restarts or is slow. The peer has no pod: sandbox, volumes and probes take a second or two.
+        Returns None if it restarts or is slow. The peer has no pod: sandbox, volumes and probes take a second or two.
         """
         process = await self.process()
         return await ready_after(await self.address(), process, _READY_SECONDS)
@@ -108,7 +107,7 @@ class Site:
         return str((await asyncio.to_thread(self._pod))["status"]["podIP"])
 
     def restarts(self) -> int:
-        """Returns how often its container restarted."""
+        """Returns how often the operator's container restarted."""
         return _restarts(self._pod())
 
     def _pod(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Asks the operator for its health: when it is ready, and the longest step that blocks its event loop."""
+"""Checks the operator's health: when it is ready, and how long the longest step blocks its event loop."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ _TIMEOUT: Final = aiohttp.ClientTimeout(total=30)
 
 @asynccontextmanager
 async def waits(address: str) -> AsyncIterator[list[float]]:
-    """Asks a pod for its health repeatedly, and yields the seconds until each answer."""
+    """Requests a pod's health repeatedly, and yields the seconds until each answer."""
     found: list[float] = []
 
     async def ask(session: aiohttp.ClientSession) -> None:
@@ -38,7 +38,7 @@ async def waits(address: str) -> AsyncIterator[list[float]]:
 
 
 async def ready_after(address: str, process: Process, seconds: float) -> float | None:
-    """Returns the age of a process when it says that it is ready. None if it ends before, or after so many seconds."""
+    """Returns the age of a process when it reports that it is ready, or None if it ends first or is too slow."""
     async with aiohttp.ClientSession(timeout=_TIMEOUT) as session:
         while (age := process.age_seconds) is not None and age < seconds:
             with suppress(aiohttp.ClientError):  # it has not started yet

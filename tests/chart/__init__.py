@@ -1,1 +1,1 @@
-"""The Helm chart: what it refuses, what it renders, how releases live side by side."""
+"""Tests of the Helm chart: values, rendered objects, and releases on an API server."""

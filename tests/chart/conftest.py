@@ -19,19 +19,19 @@ REFUSED = (
     (BenchmarkResult, smallest(BenchmarkResult, "x")),
     (Files, changed(smallest(Files, "x"), "spec.storage", {"hostPath": {"path": "/proc"}})),
 )
-"""What no release lets a stranger to it create."""
+"""Objects that no release lets a user create without its roles."""
 
 
 @pytest.fixture
 def cluster_helm(helm: Helm, server: ApiServer) -> Iterator[Helm]:
-    """Helm with the API server; nothing of a release outlives the test."""
+    """Helm with the API server. The test's releases are removed at its end."""
     with releasing(helm, server) as found:
         yield found
 
 
 @contextmanager
 def releasing(helm: Helm, server: ApiServer) -> Iterator[Helm]:
-    """The same. Definitions are those that a release bench/one has left behind."""
+    """As `cluster_helm`. The definitions are those that a release bench/one has kept."""
     kept = {
         "labels": {"app.kubernetes.io/managed-by": "Helm"},
         "annotations": {"meta.helm.sh/release-name": "one", "meta.helm.sh/release-namespace": "bench"},
@@ -51,12 +51,12 @@ def releasing(helm: Helm, server: ApiServer) -> Iterator[Helm]:
 
 
 def is_policed(server: ApiServer, namespace: str) -> bool:
-    """Whether a release that is there, or was there just now, refuses anything in the namespace."""
+    """Whether a present or just removed release refuses anything in the namespace."""
     return any(is_refused(server, collection(model, namespace), body) for model, body in REFUSED)
 
 
 def is_refused(server: ApiServer, path: str, body: Json, headers: Json | None = None) -> bool:
-    """Whether it is forbidden to create this; nothing is created."""
+    """Whether creating this object is forbidden. It is a dry run."""
     try:
         server.request("POST", f"{path}?dryRun=All", body, headers)
     except RefusedError as error:

@@ -1,4 +1,4 @@
-"""Helm, as a program."""
+"""Runs the program helm."""
 
 import json
 import os
@@ -17,12 +17,12 @@ Json = dict[str, Any]
 
 
 class HelmError(Exception):
-    """What Helm says when it fails."""
+    """The message of a failed helm command."""
 
 
 @dataclass(frozen=True)
 class Helm:
-    """Runs `program`; keeps its own files in `home`. Without `kubeconfig`, it knows no cluster."""
+    """Runs `program`, with its own files in `home`. Without `kubeconfig`, it has no cluster."""
 
     program: Path
     home: Path
@@ -33,12 +33,12 @@ class Helm:
         return self.run("lint", CHART, "--strict", values=values)
 
     def template(self, values: Json, name: str = "files", namespace: str = "bench") -> list[Json]:
-        """The objects that a release would have."""
+        """Returns the objects that a release would have."""
         text = self._rendered(json.dumps(values), name, namespace)
         return [body for body in yaml.load_all(text, yaml.CSafeLoader) if body]
 
     def notes(self, values: Json) -> str:
-        """What a person reads after the installation."""
+        """Returns the notes that helm prints after the installation."""
         text = self.run("install", "files", CHART, "--namespace=bench", "--dry-run=client", values=values)
         return text.partition("NOTES:\n")[2]
 
@@ -49,20 +49,20 @@ class Helm:
         self.run("upgrade", name, CHART, f"--namespace={namespace}", *options, values=values)
 
     def uninstall(self, name: str, namespace: str) -> None:
-        """Without hooks: where there are no nodes, no Job of one would ever end."""
+        """Runs helm without hooks, because no Job of a hook ends without nodes."""
         self.run("uninstall", name, f"--namespace={namespace}", "--no-hooks")
 
     def hooks(self, name: str, namespace: str) -> list[Json]:
-        """What the release has Helm do before and after."""
+        """Returns the hooks of a release."""
         return list(yaml.load_all(self.run("get", "hooks", name, f"--namespace={namespace}"), yaml.CSafeLoader))
 
     def releases(self) -> list[tuple[str, str]]:
-        """Names and namespaces of all that are installed."""
+        """Returns the names and namespaces of the installed releases."""
         found = json.loads(self.run("list", "--all-namespaces", "--output=json"))
         return [(release["name"], release["namespace"]) for release in found]
 
     def run(self, *arguments: str | Path, values: Json | None = None) -> str:
-        """What Helm prints. Raises HelmError."""
+        """Returns what helm prints. Raises HelmError."""
         options = [] if values is None else ["--values=-"]
         environment = {**os.environ, "HOME": str(self.home), "KUBECONFIG": str(self.kubeconfig)}
         command = [str(self.program), *map(str, arguments), *options]
@@ -72,7 +72,7 @@ class Helm:
             raise HelmError(done.stderr + done.stdout)
         return done.stdout
 
-    @cache  # noqa: B019 (there are few, and they live as long as the tests)
+    @cache  # noqa: B019 (there are few instances, and they are needed until the tests end)
     def _rendered(self, values: str, name: str, namespace: str) -> str:
         version = f"--kube-version={self.kubernetes}"
         return self.run("template", name, CHART, f"--namespace={namespace}", version, values=json.loads(values))

@@ -1,4 +1,4 @@
-"""The chart takes the Helm commands of the documents."""
+"""The chart accepts the helm commands of the documents."""
 
 import re
 import shlex
@@ -12,11 +12,11 @@ from tests.unit.test_documents import DOCUMENTS, ROOT
 COMMAND = re.compile(r"helm ((?:install|upgrade) tierbench charts/tierbench .*)")
 OF_A_CLUSTER = {"--create-namespace", "--reset-then-reuse-values"}
 VALUES = re.compile(r"`([a-z]+\.yaml)`:\n\n```yaml\n(.*?)```", re.DOTALL)
-WATCHED = ["--set", "watchNamespaces={team-a}"]  # an upgrade leaves it as it is
+WATCHED = ["--set", "watchNamespaces={team-a}"]  # an upgrade keeps it
 
 
 def commands() -> list[tuple[str, str]]:
-    """Each page and each of its commands, which may continue after a backslash."""
+    """Yields each page and each of its commands, which may continue after a backslash."""
     pages = [(page, page.read_text().replace("\\\n", " ")) for page in DOCUMENTS]
     found = [(page, command) for page, text in pages for command in COMMAND.findall(text)]
     return [
@@ -31,7 +31,7 @@ def test_documents_have_commands() -> None:
 
 
 @pytest.mark.parametrize(("page", "command"), commands())
-def test_chart_takes_a_documented_command(helm: Helm, page: str, command: str, tmp_path: Path) -> None:
+def test_chart_accepts_a_documented_command(helm: Helm, page: str, command: str, tmp_path: Path) -> None:
     for name, values in VALUES.findall((ROOT / page).read_text()):
         (tmp_path / name).write_text(values)
         command = command.replace(f"--values {name}", f"--values {tmp_path / name}")

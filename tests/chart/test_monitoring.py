@@ -17,13 +17,13 @@ def promtool(*arguments: str | Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_dashboards_and_alerts_come_only_if_asked_for(helm: Helm) -> None:
+def test_dashboards_and_alerts_are_optional(helm: Helm) -> None:
     objects = helm.template(ALL)
     assert of_kind(objects, "ConfigMap") == []
     assert of_kind(objects, "PrometheusRule") == []
 
 
-def test_a_config_map_for_each_dashboard_as_the_sidecar_expects_it(helm: Helm) -> None:
+def test_each_dashboard_has_a_config_map_for_the_sidecar(helm: Helm) -> None:
     found = of_kind(helm.template(ALL | {"metrics": {"dashboards": {"enabled": True}}}), "ConfigMap")
     assert {file: json.loads(text) for item in found for file, text in item["data"].items()} == {
         f"tierbench-{dashboard.name}.json": dashboard.body for dashboard in dashboards()
@@ -51,11 +51,11 @@ def test_alerts_are_the_rules_of_the_file(helm: Helm) -> None:
     assert rule["metadata"]["labels"]["release"] == "prometheus"
 
 
-def test_alerts_are_rules_that_prometheus_takes() -> None:
+def test_prometheus_accepts_the_alerts() -> None:
     promtool("check", "rules", ALERTS)
 
 
-def test_every_alert_fires_when_it_should_and_only_then() -> None:
+def test_alerts_fire_as_their_test_file_says() -> None:
     cases = Path(__file__).parent / "alerts_test.yaml"
     promtool("test", "rules", cases)
     tested = {

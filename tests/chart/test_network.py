@@ -1,9 +1,9 @@
-"""Who reaches the operator and /metrics of a release, and whom it reaches."""
+"""NetworkPolicies of a release, and permissions to read /metrics."""
 
 from dataclasses import replace
 
 from tests.chart.helm import Helm, Json, of_kind
-from tests.chart.test_render import CLUSTER_WIDE, environment, expanded, table
+from tests.chart.rendered import CLUSTER_WIDE, environment, expanded, table
 from tests.network_policies import Peer, permitted
 from tierbench.api.rbac import Scope
 
@@ -22,7 +22,7 @@ def operator_of(objects: list[Json]) -> Peer:
     return Peer("10.0.0.1", "bench", deployment["spec"]["template"]["metadata"]["labels"], HTTP)
 
 
-def test_strangers_reach_its_http_port_alone_and_it_dns_and_the_api_server(helm: Helm) -> None:
+def test_policy_admits_the_http_port_and_egress_to_dns_and_the_api_server(helm: Helm) -> None:
     objects = helm.template(CLUSTER_WIDE)
     policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
     assert permitted(policies, STRANGER, operator, 8080)
@@ -35,7 +35,7 @@ def test_strangers_reach_its_http_port_alone_and_it_dns_and_the_api_server(helm:
     assert not permitted(policies, operator, Peer("169.254.169.254"), 80)
 
 
-def test_scrapers_and_ports_of_the_api_server_can_be_named(helm: Helm) -> None:
+def test_values_name_scrapers_and_ports_of_the_api_server(helm: Helm) -> None:
     monitoring = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
     objects = helm.template(CLUSTER_WIDE | {"networkPolicies": {"scrapers": [monitoring], "apiServerPorts": [7443]}})
     policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
@@ -47,7 +47,7 @@ def test_scrapers_and_ports_of_the_api_server_can_be_named(helm: Helm) -> None:
     assert not permitted(policies, operator, API_SERVER, 6443)
 
 
-def test_collector_is_reached_by_clients_if_it_is_enabled_and_may_read_its_own_secret_alone(helm: Helm) -> None:
+def test_enabled_collector_is_open_to_clients_and_reads_only_its_own_secret(helm: Helm) -> None:
     objects = helm.template(COLLECTING)
     policies, operator = of_kind(objects, "NetworkPolicy"), operator_of(objects)
     operator = replace(operator, ports={**HTTP, "collector": 8443})
@@ -73,8 +73,8 @@ def test_policies_can_be_switched_off(helm: Helm) -> None:
     assert environment(objects)["TIERBENCH_NETWORK_POLICIES"] == "false"
 
 
-def test_metrics_are_by_default_for_those_alone_who_may_read_them(helm: Helm) -> None:
-    """A token is sent encrypted. The operator may ask who sends it, and what its bearer may do; nothing else is new."""
+def test_metrics_need_a_permission_by_default(helm: Helm) -> None:
+    """Tokens are sent encrypted. The operator may create token and access reviews, and nothing else is added."""
     plain, objects = helm.template(OPEN), helm.template(CLUSTER_WIDE)
     assert environment(objects)["TIERBENCH_METRICS_AUTHORIZATION"] == "true"
     (monitor,) = of_kind(helm.template(MONITORED), "ServiceMonitor")

@@ -1,4 +1,4 @@
-"""The operator itself, with the rights that the chart gives it and no others."""
+"""The operator runs with the permissions of the chart."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ DEPLOYMENT = "/apis/apps/v1/namespaces/bench/deployments/one-tierbench"
 def test_one_pod_is_leader_another_standby_and_another_release_waits(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
-    """The standby continues when the first has ended, the other release when that has ended as well."""
+    """The standby leads after the first leader has ended. The other release leads after both have ended."""
     cluster_helm.install("one", "bench", {"watchNamespaces": ["team-a"], "metrics": {"authorization": False}})
     deployment = server.request("GET", DEPLOYMENT)
     with (

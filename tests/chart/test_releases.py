@@ -1,4 +1,4 @@
-"""Releases side by side on a real API server: installed, upgraded, uninstalled."""
+"""Several releases are installed, upgraded and uninstalled on a real API server."""
 
 import json
 import os
@@ -38,8 +38,9 @@ def lease_roles(server: ApiServer) -> set[str]:
 
 
 def can_list_every_kind(server: ApiServer) -> bool:
-    """As an operator does all the time. Where the API server prepares a kind's storage only when the kind goes, the
-    CRD may stay until it looks again, minutes later.
+    """Lists every kind, as an operator does.
+
+    The API server prepares the storage of a kind at its first request. Otherwise a removed CRD may stay for minutes.
     """
     try:
         for model in resource_types():
@@ -50,7 +51,7 @@ def can_list_every_kind(server: ApiServer) -> bool:
 
 
 def may(server: ApiServer, account: str, group: str, resource: str, verb: str, namespace: str) -> bool:
-    """Whether the service account `namespace/name` may do this, as the API server judges it."""
+    """Whether the service account `namespace/name` may do this. The API server decides."""
     plural, _, subresource = resource.partition("/")
     attributes = {"group": group, "resource": plural, "subresource": subresource, "verb": verb, "namespace": namespace}
     team, _, name = account.partition("/")
@@ -63,7 +64,7 @@ def may(server: ApiServer, account: str, group: str, resource: str, verb: str, n
     return bool(answer["status"]["allowed"])
 
 
-def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm, server: ApiServer) -> None:
+def test_two_releases_are_installed_and_removed_independently(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "bench", FIRST)
     cluster_helm.install("two", "bench", SECOND)
     cluster_helm.upgrade("one", "bench", FIRST | {"logLevel": "debug"})
@@ -79,7 +80,7 @@ def test_two_releases_come_and_go_without_harm_to_each_other(cluster_helm: Helm,
     assert [name for name in names(server, f"{RBAC}/clusterrolebindings") if "tierbench" in name] == []
 
 
-def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
+def test_new_release_adopts_the_definitions_that_an_old_one_kept(
     cluster_helm: Helm, server: ApiServer, tmp_path: Path
 ) -> None:
     remove_definitions(server)
@@ -111,7 +112,7 @@ def test_new_release_takes_over_what_an_old_one_kept_and_takes_it_along(
 
 @contextmanager
 def removal(server: ApiServer, hooks: list[Json], folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """What the hook before the removal of a release runs, by the account that it is given: starts that program."""
+    """Runs the program of the pre-delete hook of a release, with the account of the hook."""
     (account,), (job,) = of_kind(hooks, "ServiceAccount"), of_kind(hooks, "Job")
     assert {hook["metadata"]["annotations"]["helm.sh/hook"] for hook in (account, job)} == {"pre-delete"}
     collections = {
@@ -139,7 +140,7 @@ def removal(server: ApiServer, hooks: list[Json], folder: Path) -> Iterator[Call
         server.request("DELETE", path)
 
 
-def test_values_of_an_older_chart_are_refused_with_what_to_write(cluster_helm: Helm, tmp_path: Path) -> None:
+def test_values_of_an_older_chart_are_refused_with_advice(cluster_helm: Helm, tmp_path: Path) -> None:
     old = tmp_path / "tierbench"
     (old / "templates").mkdir(parents=True)
     (old / "Chart.yaml").write_text("{apiVersion: v2, name: tierbench, version: 0.0.1}")
@@ -191,7 +192,7 @@ def test_namespace_with_active_benchmarks_cannot_be_left_out(cluster_helm: Helm,
     cluster_helm.upgrade("one", "bench", FIRST)
 
 
-def test_service_account_may_do_what_the_table_says_and_no_more(cluster_helm: Helm, server: ApiServer) -> None:
+def test_service_account_has_exactly_the_permissions_of_the_table(cluster_helm: Helm, server: ApiServer) -> None:
     cluster_helm.install("one", "bench", {**FIRST, "metrics": {"authorization": True}})
     account, places = "bench/one-tierbench", {Scope.NAMESPACED: "team-a", Scope.LEASES: "tierbench-leases"}
     for permission in permissions():

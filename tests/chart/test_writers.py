@@ -39,7 +39,7 @@ FORBIDDEN = 403
 
 @pytest.fixture(scope="module", autouse=True)
 def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
-    """Two releases, a tenant with the roles of the chart in team-a, and users with more than they should have."""
+    """Two releases, a tenant with the roles of the chart in team-a, and users with too many permissions."""
     with releasing(helm, server) as found:
         found.install("one", "bench", {"watchNamespaces": ["team-a"]})
         found.install("two", "bench", {"watchNamespaces": ["team-b"], "crds": {"enabled": False}})
@@ -56,7 +56,7 @@ def two(helm: Helm, server: ApiServer) -> Iterator[Helm]:
 
 
 def bind(server: ApiServer, scope: str, role: str, *users: str) -> str:
-    """Gives a ClusterRole to users. The path of its binding."""
+    """Binds a ClusterRole to users. Returns the path of the binding."""
     group = "rbac.authorization.k8s.io"
     plural = f"{RBAC}/{scope}{'rolebindings' if scope else 'clusterrolebindings'}"
     binding = {
@@ -115,8 +115,8 @@ def refused(request: Callable[..., object], *arguments: object) -> str:
     return str(error.value)
 
 
-def test_a_tenant_asks_for_what_the_policy_of_the_release_permits(server: ApiServer) -> None:
-    """Everything that it refuses is a row of tests/policies.py."""
+def test_tenant_may_use_what_the_policy_of_the_release_permits(server: ApiServer) -> None:
+    """tests/policies.py has a row for everything that the policy refuses."""
     tenant, where = User(server, "tenant"), f"{path(FileTransferBenchmark, 'team-a')}?dryRun=All"
     body = smallest(FileTransferBenchmark, "asked")
     tenant.request("POST", where, body)
@@ -142,11 +142,11 @@ WRITES: dict[str, tuple[str, str, Json]] = {
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_the_roles_of_a_tenant_do_not_permit(server: ApiServer, write: tuple[str, str, Json]) -> None:
+def test_tenant_may_not_write(server: ApiServer, write: tuple[str, str, Json]) -> None:
     assert 'User "tenant" cannot' in refused(User(server, "tenant").request, *write)
 
 
-def test_only_the_operator_writes_what_was_measured(server: ApiServer) -> None:
+def test_only_the_operator_writes_results(server: ApiServer) -> None:
     careless = User(server, "careless")
     assert all(careless.may_not_create(team, "forged") for team in OPERATOR)
     operator = User(server, OPERATOR["team-a"])
@@ -184,7 +184,7 @@ def test_values_name_users_who_restore_backups(two: Helm, server: ApiServer) -> 
     assert User(server, "careless").may_not_create("team-a", "forged")
 
 
-def test_each_operator_says_what_node_classes_resolve_to_and_no_user(server: ApiServer) -> None:
+def test_only_operators_write_the_status_of_node_classes(server: ApiServer) -> None:
     careless = User(server, "careless")
     careless.create(NodeClass, "", "cloud")
     status = f"{path(NodeClass, '', 'cloud')}/status"

@@ -36,7 +36,7 @@ def refused_words(path: Path = WORDS) -> Mapping[re.Pattern[str], str]:
 
 
 def findings(line: str, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
-    """Yields a message for each refused word in a line of code. Identifiers are split into words."""
+    """Yields a message for each refused word in a line of code. Splits identifiers into words."""
     text = _BOUNDARY.sub(" ", line)
     for pattern, replacement in words.items():
         yield from (f"replace {found!r} by: {replacement}" for found in pattern.findall(text))
@@ -45,7 +45,7 @@ def findings(line: str, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
 def check(path: Path, words: Mapping[re.Pattern[str], str]) -> Iterator[str]:
     """Yields messages with path and line: refused words in a file's name, and in code also long sentences.
 
-    Texts in tests that are not docstrings repeat those of the code, so they are not checked for long sentences.
+    Texts in tests that are not docstrings repeat texts of the code, so they are not checked for long sentences.
     """
     name = path.relative_to(ROOT)
     yield from (f"{name}: {message} (in the file's name)" for message in findings(str(name), words))

@@ -14,9 +14,9 @@ _PART_OF_MESSAGE: Final = re.compile(r"(?<=[.!?:;])\s+")
 def long_sentences(source: str, *, messages: bool) -> Iterator[tuple[int, int]]:
     """Yields the line and the number of words of each sentence that is too long.
 
-    Docstrings are always checked. With `messages`, other literals are checked if they have one line: several lines are
-    a script or a configuration. A colon divides a message into the problem and what to do. An expression in an f-string
-    counts as one word.
+    Docstrings are always checked. With `messages`, other literals are checked if they have one line, because literals
+    with several lines are scripts or configurations. A colon divides a message into the problem and what to do. An
+    expression in an f-string counts as one word.
     """
     tree = ast.parse(source)
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}

@@ -1,5 +1,5 @@
-// A publisher and a subscriber on libmosquitto, to compare the client with: messages of 1 KiB of random bytes, at most
-// WINDOW of them in flight, as fast as possible or RATE a second. Prints one line of JSON.
+// Runs a publisher and a subscriber on libmosquitto, with which the client is compared. Messages are 1 KiB of random
+// bytes. At most WINDOW are in flight. RATE is per second; 0 has no limit. Prints one line of JSON.
 #include <errno.h>
 #include <mosquitto.h>
 #include <semaphore.h>

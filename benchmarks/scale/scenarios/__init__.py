@@ -1,4 +1,4 @@
-"""The scenarios, one file each."""
+"""Lists the scenarios. Each has its own file."""
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Final
@@ -19,4 +19,4 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "large": large.measure,
     "results": results.measure,
 }
-"""In this order: the last leaves most behind."""
+"""The scenarios in order. The last one leaves the most data behind."""

@@ -1,4 +1,4 @@
-"""Measures the operator while some of many nodes come and go, as on a bad network."""
+"""Measures the operator while some of many nodes flap, as on a bad network."""
 
 import asyncio
 import time
@@ -16,16 +16,16 @@ from tierbench.kube.meta import NODES
 CLASSES: Final = 10
 NODES_OF_CLASS: Final = 100
 FLAPPING: Final = 10
-"""Of each class, each once in PERIOD seconds."""
+"""The number of flapping nodes per class. Each flaps once per PERIOD seconds."""
 PERIOD: Final = 10.0
 SECONDS: Final = 60
 _SETTLE_SECONDS: Final = 20
 _CLASS_SECONDS: Final = 5
-"""The status of a class is written once in as many seconds."""
+"""The operator writes the status of a class once in this many seconds."""
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Keeps a tenth of all nodes NotReady for five of every ten seconds. The peer watches at the same time."""
+    """Makes a tenth of all nodes NotReady for five of every ten seconds. The peer watches at the same time."""
     classes = {f"class-{number}": NODES_OF_CLASS for number in range(CLASSES)}
     flapping = [name for one in classes for name in names(one, FLAPPING)]
     async with site.namespace():
@@ -47,7 +47,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 
 async def _peer(site: Site) -> float:
-    """Watches nodes and classes, and applies as many statuses as there are changes of classes to write."""
+    """Watches nodes and classes, and applies one status per change of a class."""
     collections = [(one.api, one.plural, None, "") for one in (NODES, NODE_CLASSES)]
     statuses, period = await peer_records(site, CLASSES, recorded_statuses(1)), _CLASS_SECONDS / CLASSES
     _, share = await site.peer("watching", collections=collections, statuses=statuses, period=period, seconds=SECONDS)

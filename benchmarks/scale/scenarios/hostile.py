@@ -1,4 +1,4 @@
-"""Objects of a tenant that are large or many. The operator reads little of them, and other tenants measure on."""
+"""Measures the operator while a tenant has large or many objects. The operator reads only a little of them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """They are created while the operator runs, and are there when it starts again."""
+    """Creates the objects while the operator runs, and restarts the operator while they exist."""
     for what, resource, bodies in _objects():
         async with site.namespace():
             process = await site.restart()
@@ -47,7 +47,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 
 def _objects() -> Iterator[tuple[str, ResourceType, Iterator[Object]]]:
-    """Yields the kinds of objects, each with a description, its type and the bodies."""
+    """Yields the kinds of objects, each with a description, a type and the bodies."""
     yield f"{NUMBER_OF_PODS} pods of 1 MB", PODS, map(_pod, range(NUMBER_OF_PODS))
     yield f"{NUMBER_OF_BENCHMARKS} annotated benchmarks", FILE_TRANSFERS, map(_benchmark, range(NUMBER_OF_BENCHMARKS))
     yield f"{NUMBER_OF_JOBS} Jobs", JOBS, map(_job, range(NUMBER_OF_JOBS))

@@ -1,4 +1,4 @@
-"""Checks that an operator that has nothing to do sends no requests."""
+"""Checks that an idle operator sends no requests."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _SETTLE_SECONDS: Final = 30
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Counts the requests of two minutes with complete benchmarks."""
+    """Counts the requests in two minutes while all benchmarks are complete."""
     async with site.namespace():
         await site.stop()
         await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])

@@ -1,4 +1,4 @@
-"""One run of 1,000 cases with 30 trials each: the operator starts within it, measures its last cases, and ends it."""
+"""Measures a run of 1,000 cases with 30 trials each. The operator starts during it, and measures the last cases."""
 
 import time
 from collections.abc import AsyncIterator, Sequence
@@ -34,14 +34,14 @@ TRIALS: Final = 30
 EARLIER_RUNS: Final = 2
 MEASURED_NOW: Final = 8
 STEP: Final = 5.0
-"""The most that a step may take, as a multiple of the step that every client has: to decode a page of a list."""
+"""The limit for a step of the event loop, as a multiple of the time to decode a page of a list."""
 _SECONDS: Final = 300
 _DECODES_SECONDS: Final = 30
 _DECODE_PAUSE_SECONDS: Final = 0.1
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """The results of earlier runs, and those of all cases but the last, are written as the operator writes them."""
+    """Writes the results of earlier runs and of all cases but the last ones. Then starts the operator."""
     async with site.nodes({**dict.fromkeys(CLASSES, 1), "user": 1}), site.namespace():
         await site.stop()
         began = time.monotonic()

@@ -1,6 +1,7 @@
-"""Many benchmarks of 20 namespaces wait for the nodes of one that measures, half of them of its own namespace.
+"""Measures the operator while many benchmarks of 20 namespaces wait for nodes that one benchmark holds.
 
-Then the leader is killed, the namespaces take turns, and at last all are deleted.
+Half of them are in the namespace of that benchmark. Then the leader is killed, the namespaces take turns, and at the
+end all benchmarks are deleted.
 """
 
 import asyncio
@@ -31,11 +32,11 @@ QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 30
 CASES: Final = 30
-WRITES: Final = 5
-"""The statuses that are written from the last trial of a case to the next client.
+WRITES_PER_CASE: Final = 5
+"""The number of statuses that are written from the last trial of a case to the next client.
 
-That of the record changes with that trial and at the end of the case, where the result follows from it. That of the
-benchmark changes with the next case, whose result gets its first one.
+The status of the record changes with that trial, and at the end of the case, as does that of the result. The status of
+the benchmark changes with the next case, whose result gets its first status.
 """
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
@@ -85,7 +86,7 @@ async def _create_first(site: Site) -> None:
 
 
 async def _fill(site: Site) -> None:
-    """Creates the queued benchmarks: half of them in the namespace of the first, the others in the other ones."""
+    """Creates the queued benchmarks: half of them in the namespace of the first one, and half in the others."""
     half = QUEUED // 2
     namespaces = [NAMESPACE] * half + [OTHERS[number % len(OTHERS)] for number in range(half)]
     bodies = [file_transfer(f"{_QUEUED}{number % half:04d}", **_SPEC) for number in range(2 * half)]
@@ -115,12 +116,12 @@ async def _load(site: Site) -> tuple[float, float]:
 
 
 async def _bare_gaps(site: Site) -> list[float]:
-    """Returns the seconds from the end of a pod of a Job to that of the next one."""
+    """Returns the seconds from the end of each pod of a Job to the pod of the next Job."""
     container = {"name": "none", "image": "none.invalid/none"}
     spec = {"restartPolicy": "Never", "nodeSelector": {CLASS_LABEL: "user"}, "containers": [container]}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {}, "spec": {"template": {"spec": spec}}}
-    statuses = await peer_records(site, WRITES, recorded_statuses(TRIALS))
-    bodies = statuses[3][-WRITES:]
+    statuses = await peer_records(site, WRITES_PER_CASE, recorded_statuses(TRIALS))
+    bodies = statuses[3][-WRITES_PER_CASE:]
     _, gaps = await site.peer("handing_over", job=job, statuses=(*statuses[:3], bodies), number=CASES // 2)
     return list(gaps)
 
@@ -177,7 +178,7 @@ async def _ready(site: Site, count: int) -> bool:
 
 
 async def _turns(site: Site) -> AsyncIterator[Row]:
-    """The next runs of all namespaces, once the benchmark that measured first has ended."""
+    """Measures the next runs of all namespaces after the first benchmark has ended."""
     seen = site.kubelet.seen
 
     def runs() -> list[tuple[float, str]]:
@@ -200,7 +201,7 @@ async def _turns(site: Site) -> AsyncIterator[Row]:
 
 
 async def _bare_delete(site: Site, benchmarks: Sequence[Object]) -> float | None:
-    """Deletes the same objects while a peer does nothing but to remove their finalizers."""
+    """Deletes the same objects while a peer only removes their finalizers."""
     await site.stop()
     await all_of(_restore(site, one) for one in benchmarks)
     collections = [(FILE_TRANSFERS.api, FILE_TRANSFERS.plural, None, "")]

@@ -1,4 +1,4 @@
-"""Measures the start of the operator with many results, and an advice over all of them."""
+"""Measures the start of the operator with many results, and an advice over half of them."""
 
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -38,7 +38,7 @@ _FILES: Final = f"{LABEL_KIND}={FileTransferBenchmark.KIND.kind}"
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Creates the results as the operator writes them, while no operator runs."""
+    """Writes the results as the operator does, while no operator runs."""
     async with site.namespace():
         await site.stop()
         began = time.monotonic()
@@ -51,7 +51,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
 
 
 async def write(site: Site, files: int, brokers: int = 0) -> None:
-    """Writes the results of so many benchmarks, of 100 cases each."""
+    """Writes the results of this many benchmarks with 100 cases each."""
     writes = []
     for kind, factor, number in (("files", "fileSize", files), ("kafka", "payloadSize", brokers)):
         made = await complete(site, [f"{kind}-{index:03d}" for index in range(number)], len(CLASSES) * len(SIZES), kind)
@@ -68,7 +68,7 @@ async def _written(site: Site, owner: Owner, spec: ResultSpec, status: Object) -
 
 
 def _cases(kind: str, factor: str, random: Random) -> Iterator[tuple[ResultSpec, Object]]:
-    """Yields spec and status of each case of a run: the recorded one, with times that grow with the size, and noise."""
+    """Yields spec and status of each case of a run. Times are recorded, grow with the size, and have noise."""
     run = recorded(kind)
     template = BenchmarkResult.model_validate(run.results[0])
     lines = [TrialLine.model_validate(trial) for trial in islice(cycle(run.clients[0].trials), TRIALS)]
@@ -96,7 +96,7 @@ def _cases(kind: str, factor: str, random: Random) -> Iterator[tuple[ResultSpec,
 
 
 async def _start(site: Site) -> AsyncIterator[Row]:
-    """Starts the operator and the peer in turns, because one start takes up to half longer than another."""
+    """Starts the operator and the peer in turns, because the time of a start varies by up to half."""
     name, own, bare = f"{NUMBER} results", list[float](), list[float]()
     for _ in range(STARTS):
         await site.stop()
@@ -119,7 +119,7 @@ async def _start(site: Site) -> AsyncIterator[Row]:
 
 
 async def _advice(site: Site) -> AsyncIterator[Row]:
-    """Yields the seconds from the creation of an advice until its answer. An advice is about one kind."""
+    """Measures the time from the creation of an advice to its answer. An advice is about one kind."""
     name, process = f"advice over {NUMBER // 2} of {NUMBER} results", await site.process()
     process.forget_peak()
     head = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "all"}}

@@ -1,4 +1,4 @@
-"""Measures many benchmarks at once, each on nodes of its own, with the logs of all clients followed."""
+"""Measures many benchmarks at once, each on its own nodes. The operator follows the logs of all clients."""
 
 import asyncio
 import math
@@ -23,7 +23,7 @@ PODS: Final = 5
 PACE: Final = 5.0
 SECONDS: Final = 90
 LATEST: Final = 5.0
-"""The latest that a trial may be taken in, as a multiple of the median of the peer."""
+"""The limit for the time until a trial is taken in, as a multiple of the peer's median."""
 _LAST_SECONDS: Final = 20
 _FOLLOWED_SECONDS: Final = 180
 _REPETITIONS: Final = 30
@@ -33,7 +33,7 @@ Trial = tuple[str, int, int]
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """A trial is taken in when its record shows it. The peer applies the same statuses in the same bursts."""
+    """Measures the time until a record contains a trial. The peer applies the same statuses in the same bursts."""
     numbers = range(BENCHMARKS)
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
     async with site.nodes(classes), site.namespace():
@@ -66,11 +66,11 @@ def _benchmark(number: int) -> dict[str, Any]:
 
 
 async def _bare_delays(site: Site, status: Object) -> list[float]:
-    """Returns the seconds from when a status of the peer was due until it was seen."""
+    """Returns the seconds from the time when a status of the peer was due until it was seen."""
     trials = status["trials"]
     growing = [{**status, "trials": trials[: index + 1]} for index in range(len(trials))]
     statuses = await peer_records(site, BENCHMARKS, growing)
-    async with _taken(site) as taken:
+    async with _watch_trials(site) as taken:
         _, due = await site.peer("pacing", statuses=statuses, at_once=BENCHMARKS, period=PACE)
         await asyncio.sleep(PACE)
     trials = [(f"{PEER}-{index % BENCHMARKS:02d}", 1, 1 + index // BENCHMARKS) for index in range(len(due))]
@@ -78,7 +78,7 @@ async def _bare_delays(site: Site, status: Object) -> list[float]:
 
 
 async def _delays(site: Site) -> list[float]:
-    """Returns the seconds from the end of a trial until it is taken in. They begin when all clients are followed."""
+    """Returns the seconds from the end of each trial until it is taken in. They begin when all clients are followed."""
 
     async def followed() -> bool:
         return site.kubelet.following == BENCHMARKS * PODS
@@ -88,7 +88,7 @@ async def _delays(site: Site) -> list[float]:
         print(f"running: all clients are followed after {seconds:.0f} s", flush=True)
     except TimeoutError:
         print(f"running: no more than {site.kubelet.following} clients are followed", flush=True)
-    async with _taken(site) as taken:
+    async with _watch_trials(site) as taken:
         site.kubelet.go.set()
         began = time.monotonic()
         await asyncio.sleep(SECONDS)
@@ -101,7 +101,7 @@ async def _delays(site: Site) -> list[float]:
 
 
 def _stuck(site: Site) -> int:
-    """Returns how often the operator restarted, and whether its health check fails."""
+    """Returns how often the operator restarted, plus one if its health check fails."""
     namespace, pod = site.release.kubectl.namespace, site.release.pod
     try:
         site.release.kubectl("get", "--raw", f"/api/v1/namespaces/{namespace}/pods/{pod}:8080/proxy/healthz")
@@ -112,8 +112,8 @@ def _stuck(site: Site) -> int:
 
 
 @asynccontextmanager
-async def _taken(site: Site) -> AsyncIterator[dict[Trial, float]]:
-    """Notes when each trial was first seen in a record, until the context ends."""
+async def _watch_trials(site: Site) -> AsyncIterator[dict[Trial, float]]:
+    """Records when each trial was first seen in a record, until the context ends."""
     taken: dict[Trial, float] = {}
 
     async def watch() -> None:
