@@ -1,4 +1,4 @@
-"""Says whether a test or the last commit is to blame: `make test-blame TEST=tests/paho/test_faults.py::test_killed`.
+"""Says whether a test or the last commit is to blame: `make test-blame TEST=tests/api/test_rules.py`.
 
 Runs the test several times in this checkout and at the parent commit, idle and under load, in turn. A test of the Go
 client is named as PACKAGE:TEST, such as ./internal/cli:TestStrikeKafka.
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> int:
-    """Print failures by commit and load; 1 if the test failed here."""
+    """Prints failures by commit and load. Returns 1 if the test failed here."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.blame", description=__doc__)
     parser.add_argument("test", metavar="TEST", help="as pytest names it, or PACKAGE:TEST of the Go client")
     parser.add_argument("--runs", type=int, default=10, help="runs at each commit and load (10)")
@@ -45,7 +45,7 @@ def main() -> int:
 
 @contextmanager
 def _parent() -> Iterator[Path]:
-    """A checkout of the parent commit, with this one's environment and images."""
+    """Yields a checkout of the parent commit, with its images built and this checkout's environment."""
     with tempfile.TemporaryDirectory() as folder:
         checkout = Path(folder, "parent")
         subprocess.run(["git", "worktree", "add", "--quiet", "--detach", checkout, "HEAD~1"], cwd=ROOT, check=True)

@@ -32,7 +32,7 @@ TARGETS = {
 
 
 def needed(files: list[str]) -> dict[str, list[str]]:
-    """Each target, with the changed files that need it."""
+    """Returns the targets, each with the changed files that need it."""
     found: dict[str, list[str]] = {}
     for file in files:
         for pattern, targets in TARGETS.items():
@@ -43,13 +43,13 @@ def needed(files: list[str]) -> dict[str, list[str]]:
 
 
 def changed(base: str) -> list[str]:
-    """The files that differ from the base, committed or not."""
+    """Returns the files that differ from the base, committed or not."""
     command = ["git", "diff", "--name-only", "--merge-base", base]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
 
 
 def main() -> int:
-    """Print the targets, and the files that need each."""
+    """Prints the targets, and the files that need each."""
     (base,) = sys.argv[1:]
     found = needed(changed(base))
     print("make test" + ("" if found else ": no other target is needed"))

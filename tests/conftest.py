@@ -1,6 +1,6 @@
-"""Hooks and fixtures of all tests: failures are printed at once, and an API server and Helm are available.
+"""Hooks and fixtures for all tests: they print failures at once, and provide an API server and Helm.
 
-Tests of magnitudes know how much CPU the machine lost meanwhile.
+For tests of magnitudes, they measure how much CPU the machine loses.
 """
 
 import os
@@ -22,7 +22,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gate"))
 
 ROOT = Path(__file__).parents[1]
 IN_RELEASE_TIER = os.environ.get("TIER") == "release"
-"""There a test of magnitudes that fails has failed, fit machine or not."""
+"""In the release tier, a test of magnitudes can fail even on an unfit machine."""
 
 _FITNESS = pytest.StashKey[fitness.Fitness]()
 
@@ -39,7 +39,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A magnitude that was missed on a machine that lost its processors says nothing: it is reported as UNFIT."""
+    """Reports a test of magnitudes as UNFIT if it fails on a machine that lost its processors."""
     report = yield
     found = item.stash.get(_FITNESS, None)
     if call.when == "call" and call.excinfo and report.failed and found and found.unfit and not IN_RELEASE_TIER:
@@ -50,7 +50,7 @@ def pytest_runtest_makereport(
 
 
 class _Printer:
-    """Prints each failure when it happens: the summary of a long session comes much later."""
+    """Prints each failure when it happens, because the summary of a long session comes much later."""
 
     def __init__(self, terminal: pytest.TerminalReporter) -> None:
         self._terminal = terminal
@@ -74,7 +74,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApiServer]:
-    """An API server that knows all kinds. A fixture that changes what others see of it puts that right again."""
+    """An API server that serves all kinds. A fixture that changes it for other tests reverts the change."""
     with api_server(tmp_path_factory.mktemp("apiserver")) as running:
         put_definitions(running, ours())
         for name in ("leases", "bench", "team-a", "team-b"):
@@ -94,7 +94,7 @@ def cluster() -> Iterator[Cluster]:
     """The running built-in cluster with the images loaded. Network policies are enforced, and no disk stalls.
 
     Another session on the same cluster waits for the end of this one, because both install the operator. So all folders
-    of tests share this fixture: a second one would wait for the first.
+    of tests share this fixture, because a second one would wait for the first.
     """
     cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench"))
     with cluster.lock(f"{cluster.name}-tests"):

@@ -1,4 +1,4 @@
-"""The dashboards and alerts as the chart ships them, and the queries in them."""
+"""Reads the dashboards and alerts of the chart, and the queries in them."""
 
 import json
 import re
@@ -21,31 +21,31 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Dashboard:
-    """One of them, by the name of its file."""
+    """A dashboard, named after its file."""
 
     name: str
     body: Json
 
     @property
     def panels(self) -> list[Json]:
-        """Those that show something."""
+        """The panels that show something."""
         return [panel for panel in self.body["panels"] if panel["type"] != "row"]
 
     @property
     def targets(self) -> Iterator[tuple[str, Json]]:
-        """Every query of every panel, with the panel's title."""
+        """Yields every query, with its panel's title."""
         for panel in self.panels:
             for target in panel["targets"]:
                 yield panel["title"], target
 
     @property
     def variables(self) -> Mapping[str, Json]:
-        """What can be chosen, by name."""
+        """The variables that a user can set, by name."""
         return {variable["name"]: variable for variable in self.body["templating"]["list"]}
 
     @property
     def label_queries(self) -> dict[str, tuple[str, str]]:
-        """The series and the label whose values can be chosen, by the variable's name."""
+        """The series and the label that provide the values of a variable, by its name."""
         found = {name: _LABEL_VALUES.fullmatch(variable["query"]) for name, variable in self.variables.items()}
         return {name: (match[1], match[2]) for name, match in found.items() if match is not None}
 
@@ -57,8 +57,10 @@ class Dashboard:
         return found[1] if found else None
 
     def shown(self, expression: str, by: Sequence[str] = ("server_class",), **chosen: str) -> str:
-        """The expression grouped by these labels, with these variables selected, and the others as they are
-        when the dashboard opens."""
+        """Returns an expression grouped by the labels in `by`, with the variables in `chosen`.
+
+        The other variables have the values with which the dashboard opens.
+        """
 
         def value(match: re.Match[str]) -> str:
             if match[1] == BY:
@@ -76,15 +78,15 @@ class Dashboard:
 
 
 def dashboards() -> list[Dashboard]:
-    """All of them."""
+    """Returns all dashboards."""
     return [Dashboard(path.stem, json.loads(path.read_text())) for path in sorted(CHART.glob("dashboards/*.json"))]
 
 
 def alerts() -> list[Json]:
-    """The alerting rules."""
+    """Returns the alerting rules."""
     return [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
 
 
 def variables_in(expression: str) -> set[str]:
-    """The variables that it needs."""
+    """Returns the variables in an expression."""
     return {match[1] or match[3] for match in _VARIABLE.finditer(expression)}

@@ -1,4 +1,4 @@
-"""Whether this machine gave a test of magnitudes its processors, or lost them to something else meanwhile."""
+"""Measures how much processor time this machine loses during a test of magnitudes."""
 
 import multiprocessing
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 MOST_GAP_SECONDS = 0.1
 MOST_LOST = 0.15
-"""The share of a processor's time that a machine that is fit may lose."""
+"""A fit machine loses at most this share of processor time."""
 
 _NAP_SECONDS = 0.005
 _WORK_SECONDS = 0.2
@@ -21,7 +21,7 @@ _WORK_SECONDS = 0.2
 class Fitness:
     """`gap` is the longest delay of a thread that only sleeps, in seconds. `lost` has shares of processor time.
 
-    They are the loss of work on all processors before and after the test, and the share of the hypervisor during it.
+    They are what work on all processors lost before and after the test, and what the hypervisor took during it.
     """
 
     gap: float = 0.0
@@ -29,7 +29,7 @@ class Fitness:
 
     @property
     def unfit(self) -> str:
-        """What the machine lost, in words; empty for a machine that is fit."""
+        """Describes what the machine lost. Empty for a fit machine."""
         found = [f"{share:.0%} of its processors {when}" for when, share in self.lost.items() if share > MOST_LOST]
         if self.gap > MOST_GAP_SECONDS:
             found.append(f"{self.gap * 1000:.0f} ms at one time")
@@ -38,7 +38,7 @@ class Fitness:
 
 @contextmanager
 def watched() -> Iterator[Fitness]:
-    """The fitness of the machine during the block; complete when the block has ended."""
+    """Yields the machine's fitness during the block. It is complete after the block."""
     fitness, ended = Fitness(), threading.Event()
 
     def watch() -> None:
@@ -62,7 +62,7 @@ def watched() -> Iterator[Fitness]:
 
 
 def _lost_by_work() -> float:
-    """The share of the time that work on all processors at once did not get."""
+    """Occupies all processors, and returns the largest share of the time that a processor lost."""
     processors = os.cpu_count() or 1
     with multiprocessing.get_context("forkserver").Pool(processors) as pool:
         shares = pool.map(_share_of_work, [_WORK_SECONDS] * processors, chunksize=1)
@@ -70,7 +70,7 @@ def _lost_by_work() -> float:
 
 
 def _share_of_work(seconds: float) -> float:
-    """The share of the elapsed time in which this process had a processor."""
+    """Returns the share of the elapsed time in which this process had a processor."""
     began, used = time.monotonic(), time.process_time()
     while time.monotonic() - began < seconds:
         pass

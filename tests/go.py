@@ -1,4 +1,4 @@
-"""The Go client's tests, as other programs of the tests run them."""
+"""Finds and runs tests of the Go client."""
 
 import re
 import subprocess
@@ -9,7 +9,7 @@ MODULE = ROOT / "images" / "client"
 
 
 def tests(prefix: str, module: Path = MODULE) -> list[tuple[str, str]]:
-    """Package and name of each test function whose name begins with the prefix."""
+    """Returns package and name of each test whose name starts with the prefix."""
     pattern = re.compile(rf"^func ({prefix}\w*)\(", re.MULTILINE)
     return [
         (f"./{file.parent.relative_to(module)}", name)
@@ -19,10 +19,10 @@ def tests(prefix: str, module: Path = MODULE) -> list[tuple[str, str]]:
 
 
 def command(package: str, name: str) -> list[str]:
-    """The command that runs one test, whatever the cache of results says, from the module's folder."""
+    """Returns the command that runs one test from the module's folder, without cached results."""
     return [str(ROOT / "tools" / "go"), "test", "-count=1", "-timeout=30m", f"-run=^{name}$", package]
 
 
 def run(package: str, name: str) -> subprocess.CompletedProcess[str]:
-    """Run one test."""
+    """Runs one test."""
     return subprocess.run(command(package, name), cwd=MODULE, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""What test targets wrote down: the JUnit files of pytest and gotestsum."""
+"""Reads the JUnit files that pytest and gotestsum write."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ PASSED, FAILED, SKIPPED, UNFIT = "passed", "failed", "skipped", "unfit"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One test: its name, its outcome, its duration in seconds, and the message of a failure."""
+    """A test: its name, its outcome, its duration in seconds, and the message of a failure."""
 
     name: str
     outcome: str
@@ -19,7 +19,7 @@ class Outcome:
 
 
 def outcomes(file: Path) -> Iterator[Outcome]:
-    """All tests of a file."""
+    """Yields the outcomes of all tests in a file."""
     for case in ElementTree.parse(file).iter("testcase"):
         name = f"{case.get('classname', '')}.{case.get('name', '')}"
         outcome, message = _outcome(case)

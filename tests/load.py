@@ -1,4 +1,4 @@
-"""Load on this machine while tests run: busy loops, and a writer that waits for the disk."""
+"""Loads this machine while tests run, with busy loops and a writer that waits for the disk."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ while True:
 
 @contextmanager
 def load(loops: int) -> Iterator[None]:
-    """So many busy loops and, unless there are none, one writer; they end with the block or with this process."""
+    """Runs busy loops and, unless `loops` is 0, a writer. They end with the block or with this process."""
     programs = [_LOOP] * loops + ([_WRITER] if loops else [])
     with ExitStack() as stack:
         for program in programs:

@@ -1,4 +1,4 @@
-"""What NetworkPolicies permit, as the API's reference defines it: an evaluator of their manifests."""
+"""Evaluates manifests of NetworkPolicies as the API's reference defines them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class Peer:
-    """A pod of a namespace, or without one an address outside. `ports` are those of its containers by their names."""
+    """A pod, or an address outside the cluster if it has no namespace. `ports` has the pod's ports by name."""
 
     address: str
     namespace: str = ""
@@ -19,7 +19,7 @@ class Peer:
 
 
 def permitted(policies: Iterable[Json], source: Peer, target: Peer, port: int | None, protocol: str = "TCP") -> bool:
-    """Whether a connection is let out and in. Without a port, an echo request: no port names it."""
+    """Returns whether policies permit a connection at both ends. Without a port, it is an echo request."""
     known = list(policies)
     return _passes(known, "Egress", source, target, target, port, protocol) and _passes(
         known, "Ingress", target, source, target, port, protocol
@@ -27,15 +27,15 @@ def permitted(policies: Iterable[Json], source: Peer, target: Peer, port: int | 
 
 
 def _passes(
-    policies: list[Json], way: str, pod: Peer, other: Peer, target: Peer, port: int | None, protocol: str
+    policies: list[Json], direction: str, pod: Peer, other: Peer, target: Peer, port: int | None, protocol: str
 ) -> bool:
-    """A pod that no policy selects is open; else any rule of any policy will do."""
-    mine = [item for item in policies if way in item["spec"]["policyTypes"] and _selects(item, pod)]
-    rules = [(item, rule) for item in mine for rule in item["spec"].get(way.lower(), ())]
-    side = "from" if way == "Ingress" else "to"
-    return not mine or any(
-        (not rule.get(side) or any(_is(item, peer, other) for peer in rule[side]))
-        and (not rule.get("ports") or any(_names(entry, target, port, protocol) for entry in rule["ports"]))
+    """Returns whether any rule of a policy matches. A pod that no policy selects permits everything."""
+    selecting = [item for item in policies if direction in item["spec"]["policyTypes"] and _selects(item, pod)]
+    rules = [(item, rule) for item in selecting for rule in item["spec"].get(direction.lower(), ())]
+    side = "from" if direction == "Ingress" else "to"
+    return not selecting or any(
+        (not rule.get(side) or any(_matches_peer(item, peer, other) for peer in rule[side]))
+        and (not rule.get("ports") or any(_matches_port(entry, target, port, protocol) for entry in rule["ports"]))
         for item, rule in rules
     )
 
@@ -46,7 +46,7 @@ def _selects(policy: Json, pod: Peer) -> bool:
     )
 
 
-def _is(policy: Json, peer: Json, other: Peer) -> bool:
+def _matches_peer(policy: Json, peer: Json, other: Peer) -> bool:
     if "ipBlock" in peer:
         block, address = peer["ipBlock"], ip_address(other.address)
         return address in ip_network(block["cidr"]) and not any(
@@ -69,6 +69,6 @@ def _matches(selector: Json, labels: Mapping[str, str]) -> bool:
     )
 
 
-def _names(entry: Json, target: Peer, port: int | None, protocol: str) -> bool:
+def _matches_port(entry: Json, target: Peer, port: int | None, protocol: str) -> bool:
     number = target.ports.get(entry["port"]) if isinstance(entry["port"], str) else entry["port"]
     return port is not None and number == port and entry.get("protocol", "TCP") == protocol

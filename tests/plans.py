@@ -1,4 +1,4 @@
-"""The trial plan that a Job hands to its client."""
+"""Reads the trial plan that a Job gives to its client."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What administrators refuse: the same rows are shown to the operator's check and to the admission policy."""
+"""Benchmarks that a policy allows or refuses. The operator and the admission policy check the same rows."""
 
 from typing import Any, NamedTuple
 
@@ -12,7 +12,7 @@ from tierbench.kinds.network.spec import NetworkBenchmark
 Json = dict[str, Any]
 
 NAMESPACES = {name: f"policed-{name}" for name in ("default", "strict", "lax", "barred")}
-"""Where each policy holds."""
+"""The namespace of each policy."""
 API_SERVER = "198.18.64.1"
 """The address of the API server's Service in tests/api."""
 
@@ -40,7 +40,7 @@ POLICIES = {"default": DEFAULT, "strict": STRICT, "lax": LAX, "barred": BARRED}
 
 
 class Row(NamedTuple):
-    """What is asked for under a policy, and what the answer begins with; empty where it is taken."""
+    """A benchmark under a policy. `refused` is how the message starts, or empty if the policy allows the benchmark."""
 
     policy: str
     model: type[Benchmark]
@@ -49,7 +49,7 @@ class Row(NamedTuple):
 
     @property
     def body(self) -> Json:
-        """The benchmark, which asks for nothing else that a policy may refuse: classes are `user`."""
+        """The benchmark. A policy may refuse only its changes and its node class `user`."""
         body = smallest(self.model, "asked")
         changes = {"spec.access": "PodIP", "spec.servers.nodeClassNames": ["user"], **self.changes}
         for path, value in changes.items():
@@ -73,7 +73,7 @@ def _outside(address: str) -> Json:
     return {"spec.servers": {"external": {"address": address}}}
 
 
-_REFUSED_HERE = (
+_REFUSED_BY_DEFAULT = (
     "127.0.0.1:1883",
     "127.255.1.2:1883",
     "169.254.169.254:80",
@@ -96,7 +96,7 @@ _REFUSED_HERE = (
     "kubernetes.default.svc:443",
     "Kubernetes.default.svc.cluster.local:443",
 )
-_TAKEN_HERE = (
+_ALLOWED_BY_DEFAULT = (
     "broker.example.com:1883",
     "notlocalhost:1883",
     "128.0.0.1:1883",
@@ -167,9 +167,9 @@ ROWS = [
     # Addresses
     *(
         Row("default", BrokerBenchmark, _broker(to), f"the external address {to} is not allowed")
-        for to in _REFUSED_HERE
+        for to in _REFUSED_BY_DEFAULT
     ),
-    *(Row("default", BrokerBenchmark, _broker(to)) for to in _TAKEN_HERE),
+    *(Row("default", BrokerBenchmark, _broker(to)) for to in _ALLOWED_BY_DEFAULT),
     Row("default", NetworkBenchmark, _outside("iperf.example.com:5201")),
     *(
         Row("default", NetworkBenchmark, _outside(to), f"the external address {to} is not allowed")
@@ -219,7 +219,7 @@ ROWS = [
 ]
 
 
-def own_answer(row: Row) -> str:
-    """What the operator's check says first; empty if it lets the benchmark run."""
+def operator_message(row: Row) -> str:
+    """Returns the operator's first message, or an empty string if the operator allows the benchmark."""
     policy = Policy.model_validate(POLICIES[row.policy]).with_refused_host(API_SERVER)
     return next(policy.refusals(NAMESPACES[row.policy], row.model.model_validate(row.body).spec.policy_subject), "")

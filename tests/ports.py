@@ -1,4 +1,4 @@
-"""TCP ports of this machine that no other process takes before a test's server listens on them."""
+"""Finds TCP ports that no other process takes before a test's server listens on them."""
 
 import fcntl
 import os
@@ -6,14 +6,14 @@ import socket
 from pathlib import Path
 
 FIRST, LAST = 20_000, 29_999
-"""Below the ports that the kernel gives to outgoing connections, and below Kubernetes' node ports."""
+"""They are below the ports of outgoing connections, and below Kubernetes' node ports."""
 
 _CURSOR = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench" / "ports"
-"""The next port, as text. Go's tests take theirs by the same file."""
+"""A file with the next port, as text. Go's tests use the same file."""
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on loopback that nothing listens on, all different. No port is handed out again until all others were."""
+    """Returns different free ports on loopback. It returns a port again only after all others."""
     _CURSOR.parent.mkdir(parents=True, exist_ok=True)
     with _CURSOR.open("a+") as cursor:
         fcntl.flock(cursor, fcntl.LOCK_EX)

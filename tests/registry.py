@@ -1,4 +1,4 @@
-"""A real registry of container images, as a process: Debian's docker-registry, over plain HTTP."""
+"""Runs a real registry of container images: Debian's docker-registry, over plain HTTP."""
 
 import json
 import os
@@ -18,12 +18,12 @@ _INDEX = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distri
 
 USER, PASSWORD = "user", "secret"
 _ACCOUNT = "user:$2b$05$gcAm1oHhmC3leE1VtDlxX./VxHkmaIn25UPDp4iczToTugmfble7S"
-"""The two as the registry reads them (bcrypt)."""
+"""The user and the password as the registry reads them, hashed with bcrypt."""
 
 
 @contextmanager
 def serving(address: str, *, closed: bool = False) -> Iterator[None]:
-    """An empty registry at HOST:PORT, while the context lasts; a closed one is for USER with PASSWORD."""
+    """Runs an empty registry at HOST:PORT until the block ends. A closed one requires USER and PASSWORD."""
     with tempfile.TemporaryDirectory() as folder:
         storage = {"filesystem": {"rootdirectory": f"{folder}/images"}}
         accounts = Path(folder, "accounts")
@@ -38,7 +38,7 @@ def serving(address: str, *, closed: bool = False) -> Iterator[None]:
         file = Path(folder, "config.json")
         file.write_text(json.dumps(configuration))
         command = ["docker-registry", "serve", str(file)]
-        # It would read REGISTRY_AUTH_FILE, which is buildah's, as a part of its configuration.
+        # The registry would read buildah's REGISTRY_AUTH_FILE as a part of its configuration.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("REGISTRY_")}
         with (
             Path(folder, "log").open("w") as log,
@@ -53,7 +53,7 @@ def serving(address: str, *, closed: bool = False) -> Iterator[None]:
 
 
 def index(address: str, repository: str, tag: str) -> Any:
-    """The index of an image of several architectures, as the registry has it."""
+    """Returns the registry's index of an image for several architectures."""
     request = urllib.request.Request(f"http://{address}/v2/{repository}/manifests/{tag}", headers={"Accept": _INDEX})
     with urllib.request.urlopen(request) as answer:
         return json.load(answer)

@@ -32,7 +32,7 @@ CONFIDENCE = 0.95
 
 
 def main() -> int:
-    """Run all suites in turn, in another order each time."""
+    """Runs all suites in turn, in another order each time."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.soak", description=__doc__)
     parser.add_argument("only", nargs="*", metavar="ONLY", help=f"of {', '.join((*SUITES, GO))}, or test files")
     parser.add_argument("--runs", type=int, default=15, help="how often each test runs (15)")
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 def _run(suite: str) -> Iterator[Outcome]:
-    """One run of a suite's tests that depend on timing."""
+    """Runs a suite's tests that depend on timing once."""
     if suite.startswith(GO):
         for package, name in random.sample(known := go.tests("TestStrike"), len(known)):
             began, done = time.monotonic(), go.run(package, name)
@@ -80,7 +80,7 @@ def _run(suite: str) -> Iterator[Outcome]:
 
 
 def bound(failures: int, runs: int) -> float:
-    """The failure rate that the true one does not exceed, with a confidence of 95%, by Clopper and Pearson.
+    """Returns an upper bound on the failure rate, with a confidence of 95%, by Clopper and Pearson.
 
     Clopper, C. J. and Pearson, E. S. (1934): The use of confidence or fiducial limits. Biometrika 26, 404-413.
     """

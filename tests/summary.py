@@ -12,7 +12,7 @@ _SLOWEST = 15
 
 
 def main() -> int:
-    """Print the steps, the slowest tests, what failed or was UNFIT, and the counts."""
+    """Prints the steps, the slowest tests, the failed and UNFIT tests, and the counts."""
     steps = [line.split("\t") for line in (FOLDER / "steps.tsv").read_text().splitlines()]
     found = [one for file in sorted(FOLDER.glob("*.xml")) for one in outcomes(file)]
     print(f"\n{'step':24} {'seconds':>8}")

@@ -111,7 +111,7 @@ NO_COMPRESSION = "must be None, Gzip or Zstd, optionally with a level"
 ONE_PACE = "type OpenLoop needs either intervalMilliseconds or messagesPerSecond, and no other type has them"
 ONE_LOAD = "set exactly one of messagesPerPublisher and durationSeconds"
 WORKLOAD, OBJECTIVE = "spec.workload", "spec.objective"
-FILES_ASKED, RATE_ASKED = "spec.workload.fileSizes", "spec.constraints.minBytesPerSecond"
+WORKLOAD_FILES, MIN_RATE = "spec.workload.fileSizes", "spec.constraints.minBytesPerSecond"
 MIXED, PERCENTILE = "mixes files and messages", "percentile needs type Percentile, which needs a percentile"
 HEAP, BATCH_SIZES = "spec.brokers[].kafka.heap", "spec.kafkaClients.batchSizes"
 NO_URL_PATH = "is not a path: begin with /, and write"
@@ -148,7 +148,7 @@ def own_messages(*names: str, config_map: str = "sensor-messages") -> list[dict[
     return [{"name": name, "configMapRef": {"name": config_map}} for name in names or ("sensor",)]
 
 
-def elsewhere(**fields: Any) -> dict[str, Any]:
+def on_external_broker(**fields: Any) -> dict[str, Any]:
     """Returns a spec with two payload sizes and an external broker."""
     payload = {"sizes": ["1Ki", "1Mi"]}
     return {"clients": {"nodeClassNames": ["user"]}, "brokers": external(), "payload": payload, **fields}
@@ -201,7 +201,7 @@ def resource_rows(model: type[Resource]) -> Iterator[Row]:
 
 def strimzi_rows() -> Iterator[Row]:
     """Yields rows for the options of Strimzi."""
-    asked: list[tuple[list[dict[str, Any]], str, str]] = [
+    rows: list[tuple[list[dict[str, Any]], str, str]] = [
         (kafka(strimzi={}), "spec.brokers", "kafka.strimzi is only for provider: Strimzi"),
         (strimzi(heap="300Mi", resources=limited("300Mi")), "spec.brokers", "kafka.heap does not fit"),
         (strimzi(version="4.1"), f"{STRIMZI}.version", "is not a version of Kafka: write three numbers"),
@@ -218,11 +218,11 @@ def strimzi_rows() -> Iterator[Row]:
     ]
     for part in ("requests", "limits"):
         place = f"{BROKER_COMPUTE}.{part}"
-        asked += [
+        rows += [
             (strimzi(resources={part: {name: wrong}}), f"{place}.{name}", message)
             for name, wrong, message in WRONG_AMOUNTS
         ]
-    for brokers, place, message in asked:
+    for brokers, place, message in rows:
         yield Row(BROKERS, "spec.brokers", brokers, place, message)
 
 
@@ -260,7 +260,7 @@ ROWS = (
     *(row for model in (FILES, BROKERS, NETWORKS) for row in resource_rows(model)),
     Row(FILES, REFINE, {}, "spec", f"{BETWEEN_SIZES}fileSizes and two servers.nodeClassNames"),
     Row(BROKERS, REFINE, {}, "spec", f"{BETWEEN_SIZES}payload.sizes and two servers.nodeClassNames"),
-    Row(BROKERS, "spec", elsewhere(runPolicy={"refine": {}}), "spec", BETWEEN_SIZES),
+    Row(BROKERS, "spec", on_external_broker(runPolicy={"refine": {}}), "spec", BETWEEN_SIZES),
     Row(NETWORKS, REFINE, {}, "spec", SIZES_ALONE),
     Row(FILES, "spec.storage", {}, "spec.storage", ONE_STORAGE),
     Row(
@@ -411,12 +411,12 @@ ROWS = (
     Row(ADVICE, WORKLOAD, {"fileSizes": [{"size": "1M"}], "messagesPerSecond": 5}, WORKLOAD, MIXED),
     Row(ADVICE, WORKLOAD, {"levels": {"nodeClass": "cloud"}}, "spec", EITHER),
     Row(ADVICE, "spec", {**USER, "choose": ["delivery"], "workload": {"delivery": "AtMostOnce"}}, "spec", EITHER),
-    Row(ADVICE, FILES_ASKED, [{"size": "1MB"}], f"{FILES_ASKED}[].size", NO_SIZE),
-    Row(ADVICE, FILES_ASKED, [{"size": "17Ti"}], f"{FILES_ASKED}[].size", NO_SIZE),
+    Row(ADVICE, WORKLOAD_FILES, [{"size": "1MB"}], f"{WORKLOAD_FILES}[].size", NO_SIZE),
+    Row(ADVICE, WORKLOAD_FILES, [{"size": "17Ti"}], f"{WORKLOAD_FILES}[].size", NO_SIZE),
     Row(ADVICE, WORKLOAD, {"payloadSize": "17Ti"}, f"{WORKLOAD}.payloadSize", NO_SIZE),
     Row(ADVICE, WORKLOAD, {"payloadSize": "1.5Ki"}, f"{WORKLOAD}.payloadSize", NO_SIZE),
     Row(ADVICE, OBJECTIVE, {"type": "Percentile"}, OBJECTIVE, PERCENTILE),
     Row(ADVICE, OBJECTIVE, {"type": "MeanTime", "percentile": "P99"}, OBJECTIVE, PERCENTILE),
-    Row(ADVICE, RATE_ASKED, "1MB", RATE_ASKED, NO_SIZE),
-    Row(ADVICE, RATE_ASKED, "17Ti", RATE_ASKED, NO_SIZE),
+    Row(ADVICE, MIN_RATE, "1MB", MIN_RATE, NO_SIZE),
+    Row(ADVICE, MIN_RATE, "17Ti", MIN_RATE, NO_SIZE),
 )

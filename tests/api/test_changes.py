@@ -92,7 +92,7 @@ def test_run_policy_can_change(server: ApiServer, name: str, model: type[Resourc
 
 
 @pytest.mark.parametrize(("model", "field"), [row for row in FIELDS if row[1] in OPTIONAL])
-def test_optional_field_can_be_changed_and_added_and_removed(
+def test_optional_field_can_be_added_changed_and_removed(
     server: ApiServer, name: str, model: type[Resource], field: str
 ) -> None:
     one, other = OPTIONAL[field]
@@ -115,7 +115,7 @@ def test_manifest_that_is_applied_again_changes_nothing(server: ApiServer, name:
 
 
 @pytest.mark.parametrize("model", BENCHMARKS.values())
-def test_new_benchmark_has_no_generation_that_was_observed(server: ApiServer, name: str, model: type[Resource]) -> None:
+def test_new_benchmark_has_observed_generation_0(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
     read = server.request("GET", item(model, name))
     assert [body["status"] for body in (created, read)] == [{"observedGeneration": 0}] * 2

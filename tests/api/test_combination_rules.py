@@ -58,7 +58,7 @@ def test_external_server_serves_one_client_at_a_time(server: ApiServer, name: st
 
 
 @pytest.mark.parametrize("model", [FILES, BROKERS, NETWORKS])
-def test_links_are_in_the_network_of_pods(server: ApiServer, name: str, model: type[Resource]) -> None:
+def test_links_do_not_support_host_network(server: ApiServer, name: str, model: type[Resource]) -> None:
     links = [link(up={"delayMicroseconds": 9}), link(name="recorded", trace=TRACE, down={"delayMicroseconds": 9})]
     body = changed(changed(smallest(model, name), "spec.access", "NodePort"), LINKS, links)
     create(server, model, changed(body, "metadata.name", f"{name}-good"))
@@ -81,7 +81,7 @@ def test_heap_is_smaller_than_the_memory_limit(server: ApiServer, name: str) -> 
         create(server, BROKERS, changed(limited, "spec.brokers", kafka(heap="1Gi")))
 
 
-def test_uploads_read_no_file_that_could_be_cached(server: ApiServer, name: str) -> None:
+def test_uploads_require_an_unchanged_cache_state(server: ApiServer, name: str) -> None:
     body = changed(smallest(FILES, name), "spec.directions", ["Download", "Upload"])
     create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
     with pytest.raises(RefusedError, match=r"uploads write files: write cacheState: \[Unchanged\], or remove Upload"):
@@ -91,7 +91,7 @@ def test_uploads_read_no_file_that_could_be_cached(server: ApiServer, name: str)
 ENGINES = "spec.clients.engines"
 
 
-def test_wget_and_curl_drop_what_they_receive(server: ApiServer, name: str) -> None:
+def test_wget_and_curl_do_not_verify_digests(server: ApiServer, name: str) -> None:
     body = changed(smallest(FILES, name), "spec.verifyDigest", True)
     create(server, FILES, changed(body, "metadata.name", f"{name}-good"))
     for engines in (["Wget"], ["Native", "Curl"]):
@@ -110,7 +110,7 @@ def test_wget_and_curl_drop_what_they_receive(server: ApiServer, name: str) -> N
         ("Curl", {"maxWaitMilliseconds": 10000}, {"attempts": 1}),
     ],
 )
-def test_wget_and_curl_wait_for_seconds(
+def test_wget_and_curl_restrict_the_retry_settings(
     server: ApiServer, name: str, engine: str, retry: dict[str, int], good: dict[str, int]
 ) -> None:
     body = changed(smallest(FILES, name), "spec.retry", retry)
@@ -122,7 +122,7 @@ def test_wget_and_curl_wait_for_seconds(
 
 
 @pytest.mark.parametrize("broker", [kafka(), external(protocol="Kafka")])
-def test_sinetstream_has_no_transactions_and_batches(
+def test_sinetstream_supports_neither_transactions_nor_batches(
     server: ApiServer, name: str, broker: list[dict[str, Any]]
 ) -> None:
     body = changed(smallest(BROKERS, name), "spec.clients.engine", "SINETStream")
@@ -145,7 +145,7 @@ def test_paho_supports_only_mqtt(server: ApiServer, name: str, broker: list[dict
         create(server, BROKERS, changed(body, "spec.brokers", broker))
 
 
-def test_sinetstream_measures_one_version_of_mqtt(server: ApiServer, name: str) -> None:
+def test_sinetstream_supports_only_one_version_of_mqtt(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), "spec.mqttClients", {"versions": ["3.1.1", "5"]})
     create(server, BROKERS, changed(body, "spec.clients.engine", "Paho"))
     with pytest.raises(RefusedError, match=r"measures MQTT 3\.1\.1 only: remove mqttClients, or write Native or Paho"):
@@ -172,7 +172,7 @@ def test_only_native_mqtt_connects_for_each_message(server: ApiServer, name: str
 
 
 @pytest.mark.parametrize("broker", [[{"name": "nginx", "http": {}}], external(protocol="HTTP", path="/readings?key=1")])
-def test_http_only_takes_messages(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
+def test_http_server_only_receives_messages(server: ApiServer, name: str, broker: list[dict[str, Any]]) -> None:
     body = changed(smallest(BROKERS, name), "spec.brokers", [*broker, {"name": "mosquitto", "mosquitto": {}}])
     body = changed(body, "spec.clients.subscribers", {"type": "None"})
     for number, pacing in enumerate(
@@ -191,14 +191,14 @@ def test_http_only_takes_messages(server: ApiServer, name: str, broker: list[dic
             create(server, BROKERS, changed(good, path, value))
 
 
-def test_trim_by_client_requires_clients_that_measure_at_once(server: ApiServer, name: str) -> None:
+def test_trim_by_client_requires_simultaneous_clients(server: ApiServer, name: str) -> None:
     body = changed(smallest(NETWORKS, name), "spec.trim", {"lowest": 1, "highest": 1, "scope": "Client"})
     with pytest.raises(RefusedError, match=r"write clients\.modes: \[Simultaneous\], or remove trim\.scope"):
         create(server, NETWORKS, body)
     create(server, NETWORKS, changed(body, "spec.clients.modes", ["Simultaneous"]))
 
 
-def test_pacing_waits_only_for_messages_that_arrive(server: ApiServer, name: str) -> None:
+def test_publishers_without_subscribers_wait_for_acknowledgements(server: ApiServer, name: str) -> None:
     alone = changed(smallest(BROKERS, name), "spec.clients.subscribers", {"type": "None"})
     with pytest.raises(RefusedError, match=r"none returns: write pacing: \{type: Acknowledged\}"):
         create(server, BROKERS, alone)
@@ -225,14 +225,14 @@ def test_native_engine_supports_four_levels_of_zstd(server: ApiServer, name: str
         create(server, BROKERS, changed(other, "metadata.name", f"{name}-{engine.lower()}"))
 
 
-def test_only_sinetstream_has_other_ciphers(server: ApiServer, name: str) -> None:
+def test_only_sinetstream_supports_other_ciphers(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), "spec.encryption", ["AES128GCM", "AES256CBC"])
     with pytest.raises(RefusedError, match=r"write None or AES128GCM, or clients\.engine: SINETStream"):
         create(server, BROKERS, body)
     create(server, BROKERS, changed(body, "spec.clients.engine", "SINETStream"))
 
 
-def test_clients_resume_and_present_certificates_where_they_can(server: ApiServer, name: str) -> None:
+def test_tls_clients_require_tls_and_an_engine_and_broker_that_support_them(server: ApiServer, name: str) -> None:
     body = changed(
         smallest(BROKERS, name), "spec.tlsClients", {"handshakes": ["Resumed"], "certificates": ["Required"]}
     )
@@ -256,7 +256,7 @@ def test_clients_resume_and_present_certificates_where_they_can(server: ApiServe
     create(server, BROKERS, body)
 
 
-def test_a_secret_has_the_ca_of_an_external_broker(server: ApiServer, name: str) -> None:
+def test_external_broker_with_tls_requires_a_secret(server: ApiServer, name: str) -> None:
     body = changed(smallest(BROKERS, name), "spec.tls", ["TLSv1.3"])
     own = body["spec"]["brokers"]
     outside = changed(body, "spec.brokers", [*own, *external()])

@@ -30,7 +30,7 @@ def test_example_applies(server: ApiServer, name: str) -> None:
 
 
 def test_manifests_of_documents_apply(server: ApiServer, tmp_path: Path) -> None:
-    """The API server checks them all at once, and names each that it refuses."""
+    """The API server checks all manifests at once, and names each one that it refuses."""
     for number, document in enumerate(document for page in DOCUMENTS for document in manifests(page)):
         (tmp_path / f"{number}.yaml").write_text(yaml.safe_dump(document))
     done = apply(server, tmp_path)

@@ -27,7 +27,7 @@ SHARED = [{"publishers": 4, "subscribers": 2, "subscription": "Shared"}]
         (SHARED, ("spec.brokers", external(protocol="Kafka")), "groups with subscription: Shared are only for MQTT"),
     ],
 )
-def test_what_groups_need(
+def test_groups_require_compatible_settings(
     server: ApiServer, name: str, groups: list[dict[str, Any]], other: tuple[str, Any], refusal: str
 ) -> None:
     body = changed(smallest(BROKERS, name), *other)

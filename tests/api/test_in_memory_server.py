@@ -1,4 +1,4 @@
-"""The API server in memory, which the unit tests use, behaves as the real one."""
+"""The API server in memory, which the unit tests use, behaves like the real one."""
 
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -123,7 +123,7 @@ async def test_status_is_written_only_by_its_subresource(kube: Kube, name: str) 
     assert (replaced["status"]["nodes"], replaced["metadata"]["generation"]) == (2, 2)
 
 
-async def test_pages_are_of_one_version_and_a_watch_continues_from_it(
+async def test_pages_have_one_version_and_a_watch_continues_from_it(
     kube: Kube, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for limit in ("_FIRST_OBJECTS", "_MOST_OBJECTS"):

@@ -74,8 +74,8 @@ def test_a_pod_with_host_access_is_rejected(
     server: ApiServer, pods: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Checks the pod of the server. Its clients ask for nothing special."""
-    asked, says = REFUSED[name]
+    asked, message = REFUSED[name]
     template, *_ = templates(World(benchmark=asked, policy=Policy(access=tuple(Access))), monkeypatch)
     with pytest.raises(RefusedError, match="violates PodSecurity") as refused:
         server.request("POST", pods, {"metadata": {"generateName": "pod-"}, "spec": template["spec"]})
-    assert says in str(refused.value)
+    assert message in str(refused.value)

@@ -8,8 +8,8 @@ import pytest
 from tests.api.server import ApiServer, Json, RefusedError
 from tests.api.waiting import wait_for
 from tests.chart.helm import Helm
-from tests.chart.test_render import judges
-from tests.policies import NAMESPACES, POLICIES, ROWS, Row, own_answer
+from tests.chart.rendered import admission_objects
+from tests.policies import NAMESPACES, POLICIES, ROWS, Row, operator_message
 from tierbench.api.model import API_VERSION
 from tierbench.kinds.broker.spec import BrokerBenchmark
 from tierbench.kinds.file_transfer.spec import FileTransferBenchmark
@@ -89,7 +89,7 @@ def _installed_policies(server: ApiServer, helm: Helm, author: None) -> Iterator
     for name, policy in POLICIES.items():
         objects = helm.template({"watchNamespaces": [NAMESPACES[name]], "policy": policy}, name=name)
         for kind, plural in PLURALS.items():
-            for body in judges(objects, kind):
+            for body in admission_objects(objects, kind):
                 server.request("POST", f"{ADMISSION}/{plural}", body)
                 paths.append(f"{ADMISSION}/{plural}/{body['metadata']['name']}")
     assert len(paths) == 2 * (len(BENCHMARKS) + 1) * len(POLICIES)
@@ -108,7 +108,7 @@ def _installed_policies(server: ApiServer, helm: Helm, author: None) -> Iterator
 @pytest.mark.parametrize("policy", POLICIES)
 def test_the_policy_gives_the_operators_messages(server: ApiServer, policy: str) -> None:
     rows = [row for row in ROWS if row.policy == policy]
-    assert [answer(server, row.body, NAMESPACES[policy]) for row in rows] == [own_answer(row) for row in rows]
+    assert [answer(server, row.body, NAMESPACES[policy]) for row in rows] == [operator_message(row) for row in rows]
 
 
 def test_the_policy_ignores_other_namespaces(server: ApiServer) -> None:
@@ -180,7 +180,7 @@ def test_the_policy_bounds_the_metadata_of_all_kinds_that_tenants_write(server: 
 
 
 def test_a_changed_spec_is_checked_again(server: ApiServer) -> None:
-    """So no author sends a Secret that they may not read to an address of their own.
+    """This prevents authors from sending a Secret that they may not read to their own address.
 
     A change of the run policy is not checked.
     """

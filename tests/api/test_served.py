@@ -259,7 +259,7 @@ def test_kind_is_established_and_served_in_its_scope(server: ApiServer, model: t
 
 
 @pytest.mark.parametrize("model", resource_types())
-def test_defaults_are_those_of_the_model(server: ApiServer, name: str, model: type[Resource]) -> None:
+def test_defaults_match_the_model(server: ApiServer, name: str, model: type[Resource]) -> None:
     created = create(server, model, smallest(model, name))
     read = model.model_validate(smallest(model, name))
     # The operator writes all fields of its own kinds that have no default.

@@ -20,10 +20,10 @@ CLASSES = collection(NodeClass)
 NODES = "/api/v1/nodes"
 
 
-async def test_missed_deletions_are_recovered(
+async def test_the_operator_recovers_from_missed_deletions(
     server: ApiServer, namespace: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A removed node was Ready and assigned for too long, and the alert of a deleted benchmark kept firing."""
+    """Otherwise, a removed node stays Ready and assigned, and the alert of a deleted benchmark keeps firing."""
 
     async def ask(method: str, path: str, body: Json | None = None) -> Json:
         return await asyncio.to_thread(server.request, method, path, body)
@@ -32,7 +32,7 @@ async def test_missed_deletions_are_recovered(
         found: int = (await ask("GET", f"{CLASSES}/kept-class")).get("status", {}).get("readyNodes", -1)
         return found
 
-    async def counted(nodes: int) -> bool:
+    async def has_ready_nodes(nodes: int) -> bool:
         return await ready_nodes() == nodes
 
     async def is_exported(name: str) -> bool:
@@ -48,9 +48,9 @@ async def test_missed_deletions_are_recovered(
     for model, name in ((FileTransferBenchmark, "removed-files"), (PlacementAdvice, "removed-advice")):
         await ask("POST", collection(model, namespace), smallest(model, name))
     async with lossy_proxy(server) as (proxy, url), operator(url, tmp_path, monkeypatch, namespace) as port:
-        await eventually(lambda: counted(1))
+        await eventually(lambda: has_ready_nodes(1))
         await eventually(lambda: is_exported("removed-files"))
-        doomed = {
+        deleted = {
             f"{NODES}/removed",
             f"{CLASSES}/removed-class",
             item(FileTransferBenchmark, "removed-files", namespace),
@@ -58,20 +58,20 @@ async def test_missed_deletions_are_recovered(
         }
 
         async def watched() -> bool:
-            return proxy.watched >= {path.rpartition("/")[0] for path in doomed}
+            return proxy.watched >= {path.rpartition("/")[0] for path in deleted}
 
         await eventually(watched)
         proxy.dropping = True
-        for path in doomed:
+        for path in deleted:
             await ask("DELETE", path)
 
         async def are_dropped() -> bool:
-            return proxy.dropped >= {path.rpartition("/")[2] for path in doomed}
+            return proxy.dropped >= {path.rpartition("/")[2] for path in deleted}
 
         await eventually(are_dropped)
         assert (await ready_nodes(), await is_exported("removed-files")) == (1, True)
         proxy.expire()
-        await eventually(lambda: counted(0))
+        await eventually(lambda: has_ready_nodes(0))
 
         async def is_no_longer_exported() -> bool:
             return not await is_exported("removed-files")

@@ -1,6 +1,6 @@
 """A real Kubernetes cluster on one Debian machine: several nodes, no VM, no registry.
 
-Each machine of the cluster is a set of Linux namespaces (network, mounts, processes, name) with its own process 1. The
+Each machine of the cluster is a set of Linux namespaces (network, mounts, processes, host name) with process 1. The
 control plane has one machine, which is also the switch, and each node has one. See README.md in this folder.
 """
 

@@ -23,7 +23,7 @@ _SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGS
 
 
 def main() -> int:
-    """Runs one command. An error is one line on standard error."""
+    """Runs one command. Prints an error as one line on standard error."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     arguments = _parser().parse_args()
     try:

@@ -32,17 +32,17 @@ class Addresses:
 
     @staticmethod
     def station(address: str) -> str:
-        """The Ethernet address for an IP address, so that a machine keeps it when it starts again."""
+        """Returns the Ethernet address for an IP address, so that a machine keeps it when it restarts."""
         return ":".join(["02", "00", *(f"{int(part):02x}" for part in address.split("."))])
 
     @property
     def interface(self) -> str:
-        """The host's network interface at the cluster's switch."""
+        """Returns the host's network interface at the cluster's switch."""
         return f"tierbench{self.number}"
 
     @property
     def pods(self) -> str:
-        """The range of all pods of the cluster."""
+        """Returns the range of all pods of the cluster."""
         return f"198.19.{16 * self.number}.0/20"
 
     def node(self, index: int) -> str:

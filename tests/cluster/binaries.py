@@ -1,7 +1,7 @@
-"""Builds Kubernetes and its tools from Go modules once, and keeps them by the hash of their sources.
+"""Builds Kubernetes and its tools from Go modules once, and caches them by the hash of their sources.
 
-kube/ has the modules of each minor version, such as 1.34.mod. They include the tools: etcd, Helm, and containerd where
-Debian's is too old. kube-router/ and kwok/ have programs for clusters of any version.
+kube/ has the modules of each minor version, such as 1.34.mod. They include the tools: etcd, Helm, and containerd if
+Debian's is too old. kube-router/ and kwok/ have programs for clusters of all versions.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ _LINES = 20  # lines of Go's output in an error
 
 
 def cache() -> Path:
-    """Returns the folder of files that are created once and kept for all clusters."""
+    """Returns the folder of files that are created once for all clusters."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tierbench"
 
 
@@ -43,7 +43,7 @@ def known() -> list[str]:
 
 
 def asked() -> str:
-    """Returns the minor version that KUBERNETES in the environment names. Raises ClusterError for an unknown one."""
+    """Returns the minor version that the variable KUBERNETES names. Raises ClusterError for an unknown one."""
     minor = os.environ.get("KUBERNETES") or DEFAULT
     if minor not in known():
         raise ClusterError(f"KUBERNETES={minor} is not known; there are {', '.join(known())}")
@@ -99,7 +99,7 @@ def _recipe(options: object, files: Sequence[Path]) -> str:
 
 
 def _once(folder: Path, what: str, make: Callable[[], None]) -> Path:
-    """Returns the folder, which the first process that asks creates."""
+    """Returns the folder. The first process that needs it creates it."""
     if (folder / "built").exists():
         return folder
     folder.mkdir(parents=True, exist_ok=True)

@@ -22,12 +22,12 @@ policy = names
 organizationName = optional
 commonName = supplied
 """
-_AGE = timedelta(days=1)  # as in a cluster that is older than the clocks of its nodes are late
+_AGE = timedelta(days=1)  # nodes whose clocks are late accept the certificates
 _LIFETIME = timedelta(days=3650)
 
 
 def make(folder: Path, address: str, service: str) -> None:
-    """Write ca, apiserver and kubelet-client (.crt and .key) and the key of account tokens, sa (.key and .pub)."""
+    """Writes ca, apiserver and kubelet-client (.crt and .key) and the key of account tokens, sa (.key and .pub)."""
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)
     (folder / "openssl.cnf").write_text(_CONFIGURATION.format(folder=folder))

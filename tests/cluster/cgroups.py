@@ -1,4 +1,4 @@
-"""Control groups of a cluster: /tierbench/CLUSTER/daemons for the daemons, and /tierbench/CLUSTER/NODE for pods.
+"""Manages the control groups /tierbench/CLUSTER/daemons for daemons, and /tierbench/CLUSTER/NODE for pods.
 
 Version 1 has a folder for each controller, and version 2 has one folder. File names differ. A read throttle of version
 1 applies only to its own group, so each container gets one.
@@ -18,7 +18,7 @@ from tests.cluster.profiles import Node
 
 MOUNT = Path("/sys/fs/cgroup")
 PERIOD_MICROSECONDS = 100_000
-# The kubelet needs these of version 2 where the kernel has them. The cluster itself needs io.
+# The kubelet needs these controllers of version 2 if the kernel has them. The cluster itself needs io.
 _DELEGATED = {"cpuset", "cpu", "io", "memory", "hugetlb", "pids"}
 
 
@@ -34,7 +34,7 @@ def controllers() -> set[str]:
 
 
 def refusal() -> str:
-    """Returns why groups cannot be created and what to do, or an empty string if they can."""
+    """Returns why groups cannot be created and what to do, or an empty string if they can be created."""
     probe = Cgroups(f"probe-{os.getpid()}")
     try:
         probe.make_group("node")
@@ -52,22 +52,22 @@ def refusal() -> str:
 
 
 def of_clusters(names: str) -> list[str]:
-    """Yields all groups of clusters whose names match a pattern. Other clusters may change meanwhile."""
+    """Returns all groups of clusters whose names match a pattern. Other clusters may change meanwhile."""
     return [folder for folder, _, _ in os.walk(MOUNT) if fnmatch(folder, f"*/tierbench/{names}")]
 
 
 @dataclass(frozen=True)
 class Cgroups:
-    """The control groups of the cluster of this name."""
+    """The control groups of the cluster with this name."""
 
     cluster: str
 
     def path(self, node: str) -> str:
-        """The node's group as the kubelet writes it."""
+        """Returns the path of the node's group in the kubelet's notation."""
         return f"/tierbench/{self.cluster}/{node}"
 
     def make(self, node: Node, disk: str) -> None:
-        """The group of the node's pods with the node's limits; `disk` is MAJOR:MINOR."""
+        """Creates the group of the node's pods with the node's limits. `disk` is MAJOR:MINOR."""
         self.make_group(node.name)
         if node.memory:
             self._write(node.name, "memory", ("memory.limit_in_bytes", "memory.max"), str(node.memory))
@@ -95,7 +95,7 @@ class Cgroups:
         self.enter("daemons")
 
     def enter(self, group: str) -> None:
-        """Moves the calling process into a group, which may be within that of a node."""
+        """Moves the calling process into a group, which may be within the group of a node."""
         for folder in self.make_group(group):
             (folder / "cgroup.procs").write_text("0")
 
@@ -107,8 +107,8 @@ class Cgroups:
         return [process for folder in folders for process in _processes(folder)]
 
     def remove(self) -> None:
-        """Kill every process of the cluster and remove its groups."""
-        # runc also creates groups of version 2, which systems with version 1 mount as `unified`
+        """Kills every process of the cluster, and removes its groups."""
+        # runc also creates groups of version 2. Systems with version 1 mount them as `unified`.
         trees = [top / "tierbench" / self.cluster for top in (*self._hierarchies(), MOUNT / "unified")]
         wait(lambda: all(_remove(tree) for tree in trees), f"end of the processes of cluster {self.cluster}", 20)
         for tree in trees:

@@ -47,7 +47,7 @@ _LOOK_SECONDS = 5
 
 
 class Cluster:
-    """The built-in cluster of this name. It keeps no state in memory: every call reads the current state."""
+    """The built-in cluster with this name. It keeps no state in memory: every call reads the current state."""
 
     def __init__(self, name: str = "tierbench") -> None:
         preflight.check_name(name)
@@ -58,12 +58,12 @@ class Cluster:
 
     @property
     def exists(self) -> bool:
-        """Whether the cluster's control plane has a machine, whatever runs on it."""
+        """Returns whether the cluster's control plane has a machine, with or without daemons."""
         return self._control_plane_machine.init is not None and (self.folder / "created").exists()
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig. Raises ClusterError if there is no such cluster."""
+        """Returns the administrator's kubeconfig. Raises ClusterError if there is no such cluster."""
         return self.control_plane.kubeconfig("admin")
 
     @cached_property
@@ -72,7 +72,7 @@ class Cluster:
 
     @property
     def _kubernetes(self) -> str:
-        """The minor version of the cluster, or of the one that would be created."""
+        """Returns the minor version of the cluster. If it does not exist, returns the one that `up` would create."""
         if not self.exists:
             return binaries.asked()
         try:
@@ -95,7 +95,7 @@ class Cluster:
 
     @property
     def nodes(self) -> list[NodeMachine]:
-        """All nodes. Raises ClusterError if there is no such cluster."""
+        """Returns all nodes. Raises ClusterError if there is no such cluster."""
         plane = self.control_plane
         return [
             NodeMachine(self._hardware(profile, index), profile, self.folder / "nodes" / profile.name, plane)
@@ -124,14 +124,14 @@ class Cluster:
         return ClusterError(f"cluster '{self.name}' is of another version: take it down first ({error})")
 
     def node(self, name: str) -> NodeMachine:
-        """The node of this name."""
+        """Returns the node with this name."""
         for one in self.nodes:
             if one.profile.name == name:
                 return one
         raise ClusterError(f"no node '{name}'; there are {', '.join(one.profile.name for one in self.nodes)}")
 
     def up(self, nodes: Path = profiles.DEFAULT, audited: str = "") -> bool:
-        """Starts the cluster or its parts that are down. Returns False if everything was up already.
+        """Starts the cluster, or the parts of it that are down. Returns False if everything was up already.
 
         The API server of a new cluster logs the requests of the user `audited`.
         """
@@ -172,7 +172,7 @@ class Cluster:
         return there
 
     def ready(self) -> bool:
-        """Whether every node is Ready."""
+        """Returns whether every node is Ready."""
         path = "{range .items[*]}{.status.conditions[?(@.type=='Ready')].status} {end}"
         try:
             return self.kubectl("get", "nodes", "-o", f"jsonpath={path}").split() == ["True"] * len(self.nodes)
@@ -180,7 +180,7 @@ class Cluster:
             return False
 
     def resolves(self, service: str, namespace: str) -> bool:
-        """Whether the cluster's DNS knows a Service. After an outage of the API server it learns of new ones late."""
+        """Returns whether the cluster's DNS has a Service. It gets new ones late after an outage of the API server."""
         return dns.resolves(self.addresses.control_plane, f"{service}.{namespace}.svc.cluster.local")
 
     def kubectl(self, *arguments: str) -> str:
@@ -188,7 +188,7 @@ class Cluster:
         return output(f"{self.binaries}/kubectl", f"--kubeconfig={self.kubeconfig}", *arguments)
 
     def load(self, archives: list[Path]) -> list[str]:
-        """Loads OCI archives into every node. Returns a line for each archive and node that lacked it."""
+        """Loads OCI archives into every node. Returns a line per archive and node that lacked it."""
         with ThreadPoolExecutor() as pool:
             lines = pool.map(lambda one: images.load(one, archives), self.nodes)
         return [line for some in lines for line in some]
@@ -216,11 +216,11 @@ class Cluster:
                 self._start_node(one)
 
     def stop(self, component: str) -> None:
-        """Asks a component to end, and waits. A node ends as in a power cut."""
+        """Ends a component, and waits until it has ended. A node ends as in a power cut."""
         self.signal(component, signal.SIGTERM)
 
     def signal(self, component: str, number: signal.Signals) -> None:
-        """Sends a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A node can only be ended."""
+        """Sends a signal to a component: SIGTERM, SIGKILL, SIGSTOP, SIGCONT. A node accepts only the first two."""
         one, daemon = self._component(component)
         if daemon:
             (one.machine if one else self._control_plane_machine).signal(daemon, number)
@@ -230,12 +230,12 @@ class Cluster:
             raise ClusterError(f"name one component of the node, such as {component}/kubelet")
 
     def stalls(self, on: bool) -> None:
-        """Switches the stalls of the disks of nodes that declare them."""
+        """Switches disk stalls of nodes that declare them on or off."""
         with self.lock(self.name):
             stalls.switch(on, self._control_plane_machine, self.nodes)
 
     def network_policies(self, on: bool) -> None:
-        """Switches the enforcement of NetworkPolicies on every node."""
+        """Switches the enforcement of NetworkPolicies on every node on or off."""
         with self.lock(self.name):
             policies.switch(on, self.nodes)
 
@@ -251,7 +251,7 @@ class Cluster:
 
     @contextmanager
     def link(self, name: str, rate: str) -> Iterator[None]:
-        """Sets the rate of a node's link in each direction in the context, as tc writes it (100mbit)."""
+        """Sets the rate of a node's link in each direction in the context, in tc's notation (100mbit)."""
         machine = self.node(name).machine
         network.shape(machine, Link(rate))
         try:
@@ -305,7 +305,7 @@ class Cluster:
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(self._boot_node, nodes))
             list(pool.map(lambda one: images.load(one, [pause]), nodes))
-            self.wait_for_api()  # without an API server the others end, and they slow down its start
+            self.wait_for_api()  # without an API server the other daemons end, and they slow down its start
             self.kubectl("apply", "--validate=false", "-f", str(Path(__file__).parent / "manifests"))
             volumes.apply(self)
             for daemon in control_plane.DAEMONS:
@@ -317,7 +317,7 @@ class Cluster:
         return self.ready() and all(running for _, running in self.status())
 
     def _wait(self, condition: Callable[[], bool], what: str, components: Container[str] = ()) -> None:
-        """Waits for a condition that depends on these components, by default all. Fails at once if one has ended."""
+        """Waits for a condition that depends on these components, by default all. Fails when one of them has ended."""
 
         looked = time.monotonic()
 

@@ -1,4 +1,4 @@
-"""The built-in cluster, and a pod on each of its nodes that tests run programs in."""
+"""Provides the built-in cluster, and a pod on each node in which tests run programs."""
 
 import json
 import os
@@ -38,7 +38,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass(frozen=True)
 class Probe:
-    """A pod on one node with a shell as root, the node's /data, and an nginx that serves /data."""
+    """A pod on one node. It has a shell as root, the node's /data, and an nginx that serves /data."""
 
     cluster: Cluster
     namespace: str
@@ -74,7 +74,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture(scope="session")
 def probes(cluster: Cluster) -> Iterator[dict[str, Probe]]:
-    """Probes by the names of their nodes."""
+    """Creates a probe on each node, and yields the probes by node name."""
     namespace = f"smoke-{secrets.token_hex(3)}"
     cluster.kubectl("create", "namespace", namespace)
     names = [node.profile.name for node in cluster.nodes]

@@ -28,7 +28,7 @@ _USERS = {
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """The control plane. `folder` has its certificates, kubeconfigs and data, and `binaries` the programs."""
+    """The control plane. `folder` has its certificates, kubeconfigs and data. `binaries` has its programs."""
 
     machine: Machine
     folder: Path
@@ -44,7 +44,7 @@ class ControlPlane:
 
     @property
     def audit_log(self) -> Path:
-        """The file in which the API server logs audited requests, one event per line."""
+        """Returns the file in which the API server logs audited requests, one event per line."""
         return self.folder / "audit.log"
 
     @property
@@ -52,7 +52,7 @@ class ControlPlane:
         return self.folder / "audit.json"
 
     def prepare(self, nodes: list[str]) -> None:
-        """Creates the certificates, and an account (a token and a kubeconfig) for each component and node."""
+        """Creates the certificates, and an account (a token and a kubeconfig) per component and node."""
         certificates.make(self.folder / "pki", self.addresses.control_plane, FIRST_SERVICE)
         users = _USERS | {name: (f"system:node:{name}", "system:nodes") for name in nodes}
         lines = []

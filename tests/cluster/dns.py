@@ -1,4 +1,4 @@
-"""Asks a DNS server, without a library."""
+"""Queries a DNS server without a library."""
 
 import socket
 

@@ -1,4 +1,4 @@
-"""The networks that nodes have at the edge. Each profile changes a node while its context lasts."""
+"""Gives nodes the networks of the edge. Each profile changes a node in its context."""
 
 import signal
 import threading
@@ -19,14 +19,14 @@ _SERVICES: Final = ("--table", "nat", "--list-rules", "KUBE-SERVICES")
 
 @contextmanager
 def no_logs(node: NodeMachine) -> Iterator[None]:
-    """Nothing listens at the port of the kubelet, as on KubeEdge without its tunnel."""
+    """Closes the port of the kubelet, as on KubeEdge without its tunnel."""
     with _rules(node, ("INPUT", *_KUBELET, "--jump", "REJECT", "--reject-with", "tcp-reset")):
         yield
 
 
 @contextmanager
 def nat(node: NodeMachine) -> Iterator[None]:
-    """The node can dial out, and nothing can dial in. The API server's connection to the kubelet breaks as well."""
+    """Blocks connections to the node, but not from it. The API server's connection to the kubelet breaks as well."""
     new = ("--in-interface", "eth0", "--match", "conntrack", "--ctstate", "NEW", "--jump", "DROP")
     with _rules(node, ("INPUT", *new), ("FORWARD", *new), ("INPUT", *_KUBELET, "--jump", "DROP")):
         yield
@@ -34,7 +34,7 @@ def nat(node: NodeMachine) -> Iterator[None]:
 
 @contextmanager
 def bare(node: NodeMachine) -> Iterator[None]:
-    """The node has no kube-proxy and none of its rules, and its pods have no network. Only the node has one."""
+    """Removes kube-proxy with its rules, and the network of pods. Only the node itself keeps its network."""
     pods = node.control_plane.addresses.node_pods(node.machine.port.index)
     node.machine.signal(_PROXY, signal.SIGTERM)
     wait(lambda: not node.machine.daemon(_PROXY), f"the end of {_PROXY}", 60)
@@ -49,7 +49,7 @@ def bare(node: NodeMachine) -> Iterator[None]:
 
 @contextmanager
 def flapping(node: NodeMachine) -> Iterator[None]:
-    """The node is away for 90 s in each 5 min, from now on."""
+    """Takes the link of the node down for 90 s of every 5 min, starting at once."""
     done = threading.Event()
 
     def flap() -> None:
@@ -70,7 +70,7 @@ def flapping(node: NodeMachine) -> Iterator[None]:
 
 @contextmanager
 def cut_off(node: NodeMachine) -> Iterator[None]:
-    """The link of the node is down."""
+    """Takes the link of the node down."""
     _link(node, "down")
     try:
         yield

@@ -2,4 +2,4 @@
 
 
 class ClusterError(Exception):
-    """A person has to change something, which the message names."""
+    """The user has to change something. The message names it."""

@@ -1,4 +1,4 @@
-"""The machine of a node, with the memory, processors, disk and link that nodes.toml declares."""
+"""Defines the machine of a node, with the memory, processors, disk and link that nodes.toml declares."""
 
 import shutil
 from abc import abstractmethod
@@ -12,13 +12,13 @@ from tests.cluster.profiles import Link, Node
 
 VOLUMES = "/var/lib/tierbench-volumes"
 
-# Data of pods is on the node's disk. Images and logs are not, so a slow disk slows only what is measured.
+# Data of pods is on the node's disk. Images and logs are not, so a slow disk slows down only what is measured.
 ON_DISK = ("mnt", "srv", "var/lib/kubelet", "var/lib/tierbench", VOLUMES.removeprefix("/"))
 
 
 @dataclass(frozen=True)
 class Hardware(Machine):
-    """`folder` has the machine's files, and `programs` those that run on it. `port` connects it to the switch."""
+    """`folder` has the machine's files, and `programs` has its programs. `port` connects it to the switch."""
 
     profile: Node
     folder: Path
@@ -27,35 +27,35 @@ class Hardware(Machine):
 
     @staticmethod
     def prepare(profile: Node) -> None:
-        """Creates what is kept for all machines of this kind. Raises ClusterError if that fails."""
+        """Creates the cached files for all machines of this kind. Raises ClusterError if that fails."""
 
     @property
     @abstractmethod
     def pods(self) -> str:
-        """The control group of the node's pods, as the kubelet writes it."""
+        """Returns the control group of the node's pods in the kubelet's notation."""
 
     @property
     @abstractmethod
     def ends(self) -> list[tuple[Machine, str]]:
-        """The machines and interfaces where the node's link is shaped: from the node, and to it."""
+        """Returns the machines and interfaces that shape the node's link: from the node, and to it."""
 
     @property
     def shaped(self) -> Link | None:
-        """What the kernel shapes at the ends."""
+        """Returns the link that the kernel shapes at the ends, if any."""
         return self.profile.link
 
     @property
     def connected(self) -> bool:
-        """Whether the link carries packets while the machine runs."""
+        """Returns whether the link carries packets while the machine runs."""
         return True
 
     @property
     def disk(self) -> str:
-        """The block device of the node's disk, MAJOR:MINOR."""
+        """Returns the block device of the node's disk, MAJOR:MINOR."""
         return self.output("mountpoint", "--fs-devno", "/var/lib/tierbench").strip()
 
     def container(self) -> str | None:
-        """The JSON specification that containers start from, or None for containerd's own."""
+        """Returns the JSON specification that containers start from, or None for containerd's default."""
         return None
 
     def make_disk(self) -> Path:
@@ -64,7 +64,7 @@ class Hardware(Machine):
         if not disk.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             run("truncate", f"--size={self.profile.disk_size or shutil.disk_usage(self.folder).free}", str(disk))
-            # few inodes, all written now, so that the kernel writes nothing later
+            # There are few inodes. All are written now, so that the kernel writes nothing later.
             options = "lazy_itable_init=0,lazy_journal_init=0,nodiscard"
             run("mkfs.ext4", "-q", "-m", "0", "-T", "largefile4", "-E", options, str(disk))
         return disk

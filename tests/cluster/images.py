@@ -1,4 +1,4 @@
-"""Loads images, which images/build.py builds, from OCI archives into the cluster."""
+"""Loads images from OCI archives, which images/build.py builds, into the cluster."""
 
 import json
 import subprocess
@@ -16,7 +16,7 @@ _ROOT = Path(__file__).parents[2]
 
 
 def build(name: str, architecture: Architecture | None = None) -> Path:
-    """Returns the archive of the image folder images/NAME, which is built if it is out of date."""
+    """Returns the archive of the image folder images/NAME, and builds it if it is out of date."""
     command = ["-m", "images.build", name]
     if architecture and architecture != host():
         command.append(f"--arch={architecture.name}")
@@ -32,7 +32,7 @@ def for_architecture(archive: Path, architecture: Architecture) -> Path:
 
 
 def contents(archive: Path) -> dict[str, str]:
-    """Returns the image names in an OCI archive with their digests. Raises ClusterError if it is no OCI archive."""
+    """Returns the image names in an OCI archive with their digests. Raises ClusterError for another file."""
     try:
         with tarfile.open(archive) as tar:
             file = tar.extractfile("index.json")
@@ -49,11 +49,11 @@ def contents(archive: Path) -> dict[str, str]:
 
 
 def load(node: NodeMachine, archives: Iterable[Path]) -> list[str]:
-    """Loads the archives of the node's architecture that the node lacks. Returns a line for each image that it lacked.
+    """Loads the archives of the node's architecture that the node lacks. Returns a line per image that it lacked.
 
-    Images are unpacked by the first pod that needs them, because most nodes never run most images.
+    The first pod that needs an image unpacks it, because most nodes never run most images.
 
-    An image that is not built for the node's architecture is not loaded, and has a line too.
+    An image that is not built for the node's architecture is not loaded, and has a line, too.
     """
     have = {tuple(line.split()[:3:2]) for line in output(*node.ctr("images", "list")).splitlines()[1:]}
     architecture, lines = node.profile.architecture, []

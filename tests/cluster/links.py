@@ -1,4 +1,4 @@
-"""The link of a node by a packet pump, where the kernel has no network emulator."""
+"""Emulates the link of a node with a packet pump if the kernel has no network emulator."""
 
 import json
 import signal
@@ -17,17 +17,17 @@ _NETEM = "ip link add name probe0 type veth peer name probe1 && tc qdisc add dev
 
 @cache
 def kernel_emulates() -> bool:
-    """Whether this machine's kernel has the network emulator (sch_netem)."""
+    """Returns whether this machine's kernel has the network emulator (sch_netem)."""
     return subprocess.run(["unshare", "--net", "sh", "-c", _NETEM], capture_output=True, check=False).returncode == 0
 
 
 def is_pumped(link: Link | None) -> bool:
-    """Whether a link of a namespace needs the pump."""
+    """Returns whether the link of a namespace needs the pump."""
     return link is not None and link.emulated and (link.recorded or not kernel_emulates())
 
 
 def start(node: Namespaces, port: Port, link: Link) -> None:
-    """Creates the node's eth0 and the port, with a pump between them that runs in the switch's machine."""
+    """Creates the node's eth0 and the port, and starts a pump between them in the switch's machine."""
     switch, daemon, far = port.switch, _daemon(port), f"far{port.index}"
     if switch.daemon(daemon):
         switch.signal(daemon, signal.SIGKILL)
@@ -40,12 +40,12 @@ def start(node: Namespaces, port: Port, link: Link) -> None:
 
 
 def runs(port: Port) -> bool:
-    """Whether the pump of this port carries packets."""
+    """Returns whether the pump of this port carries packets."""
     return port.switch.daemon(_daemon(port)) is not None
 
 
 def path(link: Link) -> dict[str, float | str]:
-    """Returns what the pump does with packets in one direction."""
+    """Returns the settings of the pump for one direction."""
     late = {"delayNanoseconds": round(link.seconds * 1e9), "jitterNanoseconds": round(link.jitter_seconds * 1e9)}
     given: dict[str, float | str] = {**late, "loss": link.share}
     if link.rate is None and link.trace is None:

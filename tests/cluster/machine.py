@@ -26,7 +26,7 @@ class Daemon(Protocol):
 
 @dataclass(frozen=True)
 class Machine(ABC):
-    """A machine. `cluster` and `name` identify its processes, and `logs` is the folder of its daemons' logs."""
+    """A machine. `cluster` and `name` identify its processes. `logs` is the folder of its daemons' logs."""
 
     cluster: str
     name: str
@@ -38,7 +38,7 @@ class Machine(ABC):
     @property
     @abstractmethod
     def init(self) -> Process | None:
-        """The process whose end stops the machine, or None if the machine is down."""
+        """Returns the process whose end stops the machine, or None if the machine is down."""
 
     @abstractmethod
     def boot(self) -> None:
@@ -53,7 +53,7 @@ class Machine(ABC):
         """Returns the daemon, or None if it is not running."""
 
     def kill(self) -> None:
-        """Ends all processes on the machine at once, as a power cut would."""
+        """Ends all processes on the machine, as a power cut does."""
         init = self.init
         if init:
             init.send(signal.SIGKILL)
@@ -70,7 +70,7 @@ class Machine(ABC):
         self.run(*command)
 
     def write(self, folder: str, files: Mapping[str, str]) -> None:
-        """Writes files into the folder, by their names."""
+        """Writes files into the folder. `files` has their text by name."""
         script = ""
         for name, text in files.items():
             path = Path(folder, name)
@@ -78,7 +78,7 @@ class Machine(ABC):
         self.run("sh", "-e", stdin=script)
 
     def start(self, daemon: str, *command: str) -> None:
-        """Starts a daemon unless it runs. It may have ended when this returns, and its log has the reason."""
+        """Starts a daemon unless it runs. If it ends at once, its log has the reason."""
         if self.daemon(daemon) is None:
             spawn(self._carry(daemon, *command), self._variable(daemon), self.log(daemon), self.cgroups.enter_daemons)
             wait(lambda: self._started(daemon), f"start of {self.name}/{daemon}", 60)
@@ -90,7 +90,7 @@ class Machine(ABC):
             raise ClusterError(f"{self.name}/{daemon} is not running")
         process.send(number)
         if number is signal.SIGCONT:
-            waiter.send(number)  # nsenter stops itself together with the daemon that it waits for
+            waiter.send(number)  # nsenter stops together with the daemon that it waits for
         if number is signal.SIGTERM:
             # only the API server takes longer, because it waits a minute for its watchers
             with suppress(ClusterError):

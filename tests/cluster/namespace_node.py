@@ -1,4 +1,4 @@
-"""A node on this machine's own kernel: namespaces with their own folders, disk and limits."""
+"""Runs a node on this machine's kernel, in namespaces with their own folders, disk and limits."""
 
 import shutil
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from tests.cluster.node_files import SETTINGS
 from tests.cluster.processes import output, wait
 from tests.cluster.profiles import Link, Node
 
-# Each node has its own of these folders. /var/lib is the last, because it hides the source of the others.
+# Each node has its own copy of these folders. /var/lib is last, because it hides the source of the others.
 _OWN = ("run", "mnt", "srv", "var/log", "var/lib")
 # The kubelet reads the size of the disk at its first mount point, so nothing may hide that.
 _DISK = "run/tierbench/disk"
-# The kubelet sets these for the whole kernel. A file of the node takes the write instead, and the host is not changed.
+# The kubelet sets these for the whole kernel. Here it writes them to files of the node, so the host does not change.
 _KERNEL = {
     "vm/overcommit_memory": "1",
     "vm/panic_on_oom": "0",
@@ -76,13 +76,13 @@ class NamespaceNode(Hardware, Namespaces):
             self.port.plug("link", "add", self.port.name, "type", "veth", *peer)
 
     def container(self) -> str | None:
-        """Adds a read throttle to containers if the node's own does not apply to them (cgroup v1)."""
+        """Adds a read throttle to containers if the throttle of the node does not apply to them (cgroup v1)."""
         if self.profile.disk_read is None or cgroups.version2():
             return None
         return node_files.container(output("ctr", "oci", "spec"), self.disk, self.profile.disk_read)
 
     def _imitate(self, folder: Path) -> None:
-        """Writes files that show the node's hardware, and files that take its settings."""
+        """Writes files that describe the node's hardware, and files for its kernel settings."""
         files = {
             "meminfo": node_files.meminfo(self.profile, Path("/proc/meminfo").read_text()),
             "cpus": f"0-{node_files.cpus(self.profile) - 1}\n",

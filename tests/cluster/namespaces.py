@@ -1,4 +1,4 @@
-"""A machine made of namespaces for network, mounts, processes and host name, with its own process 1.
+"""Runs a machine in namespaces for network, mounts, processes and host name, with its own process 1.
 
 All its processes descend from process 1. When that is killed, daemons, shims and containers end, and the kernel removes
 mounts, network interfaces and firewall rules.
@@ -18,14 +18,14 @@ class Namespaces(Machine):
 
     @property
     def init(self) -> Process | None:
-        """Its process 1, or None if the machine is down."""
+        """Returns its process 1, or None if the machine is down."""
         holder = find("unshare", f"TIERBENCH_MACHINE={self.cluster}/{self.name}")
         init = holder.child() if holder else None
         return init if init and init.alive and init.name == "sleep" else None
 
     @property
     def pid(self) -> int:
-        """The pid of its process 1 on the host. Raises ClusterError if the machine is down."""
+        """Returns the pid of its process 1 on the host. Raises ClusterError if the machine is down."""
         init = self.init
         if init is None:
             raise ClusterError(f"{self.name} is not running: python3 -m tests.cluster --name {self.cluster} up")
@@ -33,7 +33,7 @@ class Namespaces(Machine):
 
     def boot(self) -> None:
         """Creates the namespaces. The mounts are private copies of the host's, with another /proc."""
-        # sleep inherits that SIGCHLD is ignored, so the kernel reaps orphans, as every process 1 has to.
+        # sleep inherits that SIGCHLD is ignored, so the kernel reaps orphans. This is a duty of process 1.
         command = ["unshare", "--net", "--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc"]
         spawn(
             [*command, "env", "--ignore-signal=CHLD", "sleep", "infinity"],
@@ -62,11 +62,11 @@ class Namespaces(Machine):
         ]
 
     def network(self, *command: str) -> None:
-        """Runs a host's program in the machine's network, but not in its process namespace."""
+        """Runs a program of the host in the machine's network, but not in its process namespace."""
         run(*self.in_network(*command))
 
     def in_network(self, *command: str) -> list[str]:
-        """Returns the command line that runs a host's program in the machine's network."""
+        """Returns the command line that runs a program of the host in the machine's network."""
         return ["nsenter", "--target", str(self.pid), "--net", "--", *command]
 
     def daemon(self, name: str) -> Process | None:

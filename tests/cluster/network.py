@@ -1,4 +1,4 @@
-"""The cluster's network: a switch in the control plane's machine, with a link to the host and to each node."""
+"""Builds the cluster's network: a switch in the control plane's machine, with links to the host and the nodes."""
 
 import math
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _SWITCH = "switch"
 def connect_host(control_plane: Namespaces, addresses: Addresses) -> None:
     """Creates the switch, and connects the host."""
     pid = str(control_plane.pid)
-    # Without a fixed address the switch takes one of its ports, and is unreachable until all others have asked again.
+    # Without a fixed address the switch takes that of a port. Then it is unreachable until all others resolve it again.
     station = addresses.station(addresses.control_plane)
     control_plane.network("ip", "link", "add", _SWITCH, "address", station, "type", "bridge")
     control_plane.network("ip", "address", "add", f"{addresses.control_plane}/24", "dev", _SWITCH)
@@ -41,17 +41,17 @@ class Port:
 
     @property
     def name(self) -> str:
-        """The switch's interface."""
+        """Returns the switch's interface."""
         return f"node{self.index}"
 
     @property
     def address(self) -> str:
-        """The node's address."""
+        """Returns the node's address."""
         return self.addresses.node(self.index)
 
     @property
     def station(self) -> str:
-        """The node's Ethernet address."""
+        """Returns the node's Ethernet address."""
         return self.addresses.station(self.address)
 
     @property
@@ -59,19 +59,19 @@ class Port:
         return self.addresses.host
 
     def plug(self, *command: str) -> None:
-        """Creates the switch's interface with this command of ip, and connects it."""
+        """Creates the switch's interface with this `ip` command, and connects it."""
         # the kernel may still be removing the port of a machine that has just ended
         self.switch.network("sh", "-c", f"ip link delete {self.name} 2>/dev/null || true")
         self.switch.network("ip", *command)
         self.connect()
 
     def connect(self) -> None:
-        """Connects the interface, which exists."""
+        """Connects the existing interface."""
         self.switch.network("ip", "link", "set", self.name, "master", _SWITCH, "up")
 
 
 def connect_node(node: "Hardware", nodes: int) -> None:
-    """Adds routes between the node's pods and those of the other `nodes`, and shapes the node's link as declared."""
+    """Adds routes between the node's pods and those of the other `nodes`, and shapes the node's declared link."""
     port, addresses = node.port, node.port.addresses
     pods = addresses.node_pods(port.index)
     for other in range(nodes):
@@ -86,7 +86,7 @@ def connect_node(node: "Hardware", nodes: int) -> None:
 
 
 def shape(node: "Hardware", link: Link | None) -> None:
-    """Sets the link's rate, delay and loss in each direction. None removes them."""
+    """Sets the link's rate, delay and loss in each direction, or removes them if `link` is None."""
     for number, (machine, device) in enumerate(node.ends):
         if link:
             machine.network("tc", "qdisc", "replace", "dev", device, "root", *discipline(link.directions[number]))
@@ -98,7 +98,7 @@ def discipline(link: Link) -> list[str]:
     """Returns tc's discipline: a token bucket, or netem for delay and loss."""
     if link.rate and link.delay is None and link.loss is None:
         return ["tbf", "rate", link.rate, "burst", "256kb", "latency", link.queue]
-    # the packets in flight, and a queue as in the token bucket
+    # the packets in flight, and a queue like that of the token bucket
     packets = math.ceil(link.bits_per_second * (link.seconds + link.queue_seconds) / (8 * 1514))
     words = ["netem", "limit", str(packets)]
     words += ["delay", link.delay, *([link.jitter] if link.jitter else [])] if link.delay else []
@@ -111,7 +111,7 @@ def disconnect_host(addresses: Addresses, cluster: str) -> None:
     if owner(addresses.interface) == cluster:
         try:
             run("ip", "link", "delete", addresses.interface)
-        except ClusterError:  # the kernel removes it itself, with the machine at its other end
+        except ClusterError:  # the kernel removes it, too, with the machine at its other end
             if owner(addresses.interface) == cluster:
                 raise
 

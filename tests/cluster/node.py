@@ -1,4 +1,4 @@
-"""A node: containerd, kubelet and kube-proxy on its own machine."""
+"""Runs a node: containerd, kubelet and kube-proxy on its own machine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +11,7 @@ from tests.cluster.node_files import SETTINGS, SOCKET
 from tests.cluster.profiles import Node
 
 REGISTRY = "registry"
-"""The file of the cluster with the address of a registry that nodes trust."""
+"""The file of the cluster that has the address of a registry that nodes trust."""
 DAEMONS = ("containerd", "kubelet", "kube-proxy")
 
 
@@ -30,7 +30,7 @@ class NodeMachine:
 
     @property
     def disk(self) -> str:
-        """The block device of the node's disk, MAJOR:MINOR."""
+        """Returns the block device of the node's disk, MAJOR:MINOR."""
         return self.machine.disk
 
     def boot(self, nodes: int) -> None:
@@ -43,7 +43,7 @@ class NodeMachine:
 
     @property
     def booted(self) -> bool:
-        """Whether the machine runs, has booted completely, and is connected."""
+        """Returns whether the machine runs, has booted completely, and is connected."""
         return self.machine.init is not None and self._mark.exists() and self.machine.connected
 
     @property
@@ -74,7 +74,7 @@ class NodeMachine:
                 "--conntrack-min=0",
             ],
         }
-        # Threads that look for work cost emulated processors more than the work itself.
+        # On emulated processors, threads that look for work take more time than the work itself.
         self.machine.start(daemon, "env", "GOMAXPROCS=1", *commands[daemon])
 
     def trust_registry(self, address: str) -> None:

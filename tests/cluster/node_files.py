@@ -1,4 +1,4 @@
-"""Configuration files of a node's daemons."""
+"""Generates the configuration files of a node's daemons."""
 
 import json
 import math
@@ -20,7 +20,7 @@ _EVICTION_SIGNALS = (
 
 
 def cpus(profile: Node) -> int:
-    """Returns the number of whole processors that the node shows, at most the host's."""
+    """Returns the number of whole processors that the node reports, at most the number of the host."""
     host = os.cpu_count() or 1
     return min(math.ceil(profile.cpus), host) if profile.cpus else host
 
@@ -55,7 +55,7 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
         "failSwapOn": False,
         "failCgroupV1": False,
         "systemReserved": {"cpu": f"{missing}m"} if missing else {},
-        # Eviction would consider the host's memory and disk, which do not describe this node.
+        # Eviction would depend on the host's memory and disk, not on those of this node.
         "evictionHard": dict.fromkeys(_EVICTION_SIGNALS, "0%"),
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "5s",
@@ -66,7 +66,7 @@ def kubelet(profile: Node, addresses: Addresses, cgroup: str) -> str:
 
 
 def cni(pods: str, congestion_control: str) -> str:
-    """Returns the configuration of a bridge for the node's pods, whose connections use this congestion control."""
+    """Returns the configuration of a bridge for the node's pods. Their connections use this congestion control."""
     ipam = {"type": "host-local", "ranges": [[{"subnet": pods}]], "routes": [{"dst": "0.0.0.0/0"}]}
     bridge = {"type": "bridge", "bridge": "cni0", "isGateway": True, "ipMasq": False, "hairpinMode": True, "ipam": ipam}
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}}

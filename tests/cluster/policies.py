@@ -1,4 +1,4 @@
-"""While network policies are on, kube-router enforces them on every node. The cluster's CNI enforces none."""
+"""Runs kube-router on every node while network policies are on. The cluster's CNI enforces none."""
 
 import shutil
 import signal
@@ -16,7 +16,7 @@ from tests.cluster.processes import wait
 _DAEMON = "kube-router"
 _PROGRAM = f"{SETTINGS}/{_DAEMON}"
 _CHAINS = ("KUBE-ROUTER-INPUT", "KUBE-ROUTER-FORWARD", "KUBE-ROUTER-OUTPUT")
-"""The chains from which all its rules are reached."""
+"""The chains from which all rules of kube-router are reached."""
 
 
 def switch(on: bool, nodes: Sequence[NodeMachine]) -> None:

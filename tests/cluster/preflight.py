@@ -1,4 +1,4 @@
-"""Checks what the cluster needs of this machine, and reports all that is missing, each with what to do."""
+"""Checks what the cluster needs from this machine, and reports everything that is missing, with what to do."""
 
 import os
 import re
@@ -46,7 +46,7 @@ def check_name(name: str) -> None:
 
 
 def check_root() -> None:
-    """Checks for root outside of user namespaces, which namespaces, mounts and control groups need."""
+    """Checks for root outside of user namespaces. Namespaces, mounts and control groups need it."""
     if os.geteuid() != 0 or Path("/proc/self/uid_map").read_text().split() != _ALL_USERS:
         raise ClusterError(
             "the built-in cluster needs root: run this with sudo, or use CLUSTER=current with a cluster of yours"
@@ -115,7 +115,7 @@ def _congestion(nodes: list[Node]) -> list[str]:
 
 
 def _not_allowed(nodes: list[Node]) -> list[str]:
-    """Returns the nodes' algorithms that this machine's kernel allows only in its own network namespace."""
+    """Returns the nodes' algorithms that this machine's kernel allows only in the host's network namespace."""
     used = dict.fromkeys(node.congestion_control for node in nodes if node.machine == "namespaces")
     allowed = _ALLOWED.read_text().split() if _ALLOWED.exists() else []  # a container may lack the file in /proc
     return [algorithm for algorithm in used if allowed and algorithm not in allowed]
@@ -138,7 +138,7 @@ def raise_limits(nodes: list[Node]) -> None:
 
 
 def _kernel(nodes: list[Node]) -> list[str]:
-    """Tries the kernel's features in a network namespace. Programs that are not installed yet are skipped."""
+    """Tries the kernel's features in a network namespace. Skips programs that are not installed yet."""
     steps = {
         "network interfaces of type veth": "ip link add name probe0 type veth peer name probe1",
         "network interfaces of type bridge": "ip link add name probe2 type bridge",

@@ -1,4 +1,4 @@
-"""Runs programs, and finds processes by what the kernel knows of them. No pid file can be stale."""
+"""Runs programs, and finds processes by what the kernel reports. There are no pid files that can be stale."""
 
 import contextlib
 import os
@@ -30,7 +30,7 @@ def output(*command: str, stdin: str | None = None) -> str:
 
 
 def wait(condition: Callable[[], bool], what: str, seconds: float) -> None:
-    """Waits until the condition holds. Raises ClusterError that names `what` after `seconds`."""
+    """Waits until the condition is true. After `seconds`, raises a ClusterError that names `what`."""
     deadline = time.monotonic() + seconds
     while True:
         start = time.monotonic()
@@ -50,7 +50,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether the process exists and is not a zombie."""
+        """Returns whether the process exists and is not a zombie."""
         try:
             return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
         except OSError:
@@ -65,7 +65,7 @@ class Process:
 
     @property
     def program(self) -> bytes:
-        """What distinguishes the programs that a process executes, one after another; empty if there is no process."""
+        """Returns an identifier of the program that the process executes now. It is empty if there is no process."""
         try:
             return Path(f"/proc/{self.pid}/auxv").read_bytes()
         except OSError:
@@ -98,7 +98,7 @@ class Process:
 
 
 def processes() -> Iterator[Process]:
-    """Returns every process of this machine."""
+    """Yields every process of this machine."""
     return (Process(int(name)) for name in (entry.name for entry in Path("/proc").iterdir()) if name.isdigit())
 
 
@@ -121,7 +121,7 @@ def find(program: str | None, variable: str) -> Process | None:
 
 
 def spawn(command: list[str], variable: str, log: Path, enter: Callable[[], None]) -> None:
-    """Starts a program that outlives this one, with an environment variable (NAME=VALUE) by which it is found.
+    """Starts a program that outlives this one. `find` finds it by the environment variable (NAME=VALUE).
 
     `enter` runs in the new process before the program.
     """

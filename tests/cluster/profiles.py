@@ -30,7 +30,7 @@ _UNLIMITED = 10e9  # bits per second, more than any link here
 
 @dataclass(frozen=True)
 class Stall:
-    """The disk answers no read for `length` seconds, after every `every` bytes read."""
+    """A stall: the disk answers no read for `length` seconds after every `every` bytes read."""
 
     every: int
     length: float
@@ -38,10 +38,10 @@ class Stall:
 
 @dataclass(frozen=True)
 class Link:
-    """A node's link in tc's notation: 100mbit, 20ms, 0.1%. None means no limit, delay or loss.
+    """A node's link in tc's notation, such as 100mbit, 20ms, 0.1%. None means no limit, delay or loss.
 
-    `queue` is how long packets wait at most for those before them. `trace` is a file with a recorded rate. `down` is
-    the direction to the node, if it differs.
+    `queue` is the longest time that packets wait for those before them. `trace` is a file with a recorded rate. `down`
+    is the direction to the node, if it differs.
     """
 
     rate: str | None = None
@@ -54,22 +54,22 @@ class Link:
 
     @property
     def directions(self) -> "tuple[Link, Link]":
-        """The link from the node, and to it."""
+        """Returns the link from the node, and the link to it."""
         return self, self.down or self
 
     @property
     def emulated(self) -> bool:
-        """Whether packets are late or lost in one of the directions."""
+        """Returns whether packets are late or lost in one of the directions."""
         return self.recorded or any(one.delay is not None or one.loss is not None for one in self.directions)
 
     @property
     def recorded(self) -> bool:
-        """Whether the rate of one of the directions is recorded, which only the pump can follow."""
+        """Returns whether the rate of one of the directions is recorded. Only the pump can follow such a rate."""
         return any(one.trace is not None for one in self.directions)
 
     @property
     def queue_seconds(self) -> float:
-        """The queue in seconds."""
+        """Returns the queue in seconds."""
         return _in_seconds(self.queue)
 
     @property
@@ -79,7 +79,7 @@ class Link:
 
     @property
     def seconds(self) -> float:
-        """The delay in seconds."""
+        """Returns the delay in seconds."""
         return _in_seconds(self.delay)
 
     @property
@@ -88,7 +88,7 @@ class Link:
 
     @property
     def share(self) -> float:
-        """The share of packets that are lost."""
+        """Returns the share of packets that are lost."""
         return float((self.loss or "0%").removesuffix("%")) / 100
 
 
@@ -101,8 +101,8 @@ def _in_seconds(text: str | None) -> float:
 class Node:
     """One node. None means no limit, or this machine's architecture.
 
-    `memory` and `disk_size` are in bytes, `cpus` in processors, and `disk_read` in bytes per second. `clock` is by how
-    many seconds the clock is ahead when the machine has booted.
+    `memory` and `disk_size` are in bytes, `cpus` in processors, and `disk_read` in bytes per second. `clock` is the
+    number of seconds that the clock is ahead after the machine has booted.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Node:
 
 
 def load(path: Path) -> list[Node]:
-    """Returns the nodes that the file declares, in their order. Raises ClusterError for an invalid file."""
+    """Returns the nodes that the file declares, in order. Raises ClusterError for an invalid file."""
     try:
         text = path.read_text()
     except OSError as error:
@@ -160,7 +160,7 @@ def _located(link: Link, folder: Path) -> Link:
 
 
 def quantity(value: object, where: str) -> int:
-    """Returns the bytes of a positive whole number with Ki, Mi or Gi."""
+    """Parses a positive whole number with Ki, Mi or Gi, and returns the bytes."""
     match = _QUANTITY.fullmatch(str(value)) if isinstance(value, str | int) else None
     if match is None or int(match[1]) == 0:
         raise ClusterError(f'{where} = {value!r}: write a whole number above 0 with Ki, Mi or Gi, such as "384Mi"')

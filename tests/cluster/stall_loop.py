@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tests.cluster.cgroups import Cgroups
 
-STALLED = 2  # bytes per second: the first read waits for longer than any stall lasts, and version 2 refuses 1
+STALLED = 2  # bytes per second: the first read takes longer than any stall, and version 2 refuses 1
 POLL_SECONDS = 0.05  # seconds
-SECTOR = 512  # bytes, whatever the sectors of the disk are
+SECTOR = 512  # bytes, for all sizes of the disk's sectors
 
 
 def bytes_read(disk: str) -> int:
-    """Returns the bytes ever read from the disk. Source: the kernel's Documentation/block/stat.rst."""
+    """Returns the bytes read from the disk so far. Source: the kernel's Documentation/block/stat.rst."""
     return int(Path(f"/sys/dev/block/{disk}/stat").read_text().split()[2]) * SECTOR
 
 

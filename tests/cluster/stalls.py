@@ -33,5 +33,5 @@ def switch(on: bool, control_plane: Machine, nodes: list[NodeMachine]) -> None:
 
 
 def _has_output(log: Path) -> bool:
-    """Returns whether the loop counts, or has reported why it cannot."""
+    """Returns whether the loop has started to count, or has reported why it cannot."""
     return log.stat().st_size > 0

@@ -1,4 +1,4 @@
-"""A second cluster runs next to the first, survives a crash, and leaves nothing behind."""
+"""A second cluster runs next to the first, survives crashes, and leaves nothing behind."""
 
 import secrets
 import signal
@@ -30,8 +30,8 @@ def second(cluster: Cluster) -> Iterator[Cluster]:
     second.down()
 
 
-def traces(cluster: Cluster) -> list[str]:
-    """Returns all visible objects of the cluster on this machine."""
+def host_objects(cluster: Cluster) -> list[str]:
+    """Returns the objects of the cluster that are visible on this machine."""
     found = [str(cluster.folder)] if cluster.folder.exists() else []
     found += cgroups.of_clusters(cluster.name)
     found += [link.name for link in Path("/sys/class/net").iterdir() if owner(link.name) == cluster.name]
@@ -50,13 +50,15 @@ def wait_until_ready(cluster: Cluster) -> None:
     wait(cluster.ready, f"every node of {cluster.name} to be Ready", 60 * TIMEOUT_FACTOR)
 
 
-def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> None:
+def test_second_cluster_survives_crashes_and_leaves_nothing_behind(
+    cluster: Cluster, second: Cluster, nodes: Path
+) -> None:
     assert second.up(nodes)
     assert second.addresses != cluster.addresses
     wait_until_ready(cluster)
     assert second.ready()
     assert congestion_control(second) == "reno"  # every kernel has reno, and it is hardly ever the default
-    assert traces(second)
+    assert host_objects(second)
     assert not second.up(nodes)
 
     second.stop("apiserver")
@@ -78,7 +80,7 @@ def test_life_of_a_cluster(cluster: Cluster, second: Cluster, nodes: Path) -> No
     assert second.ready()
 
     assert second.down()
-    assert traces(second) == []
+    assert host_objects(second) == []
     assert not second.down()
     wait_until_ready(cluster)
 

@@ -1,4 +1,4 @@
-"""The packet pump delays, loses and limits what a node or a pod sends and receives. Two namespaces show it."""
+"""The packet pump delays, loses and limits packets from and to a node or a pod. Tests use two namespaces."""
 
 import json
 import math
@@ -32,7 +32,7 @@ Plug = Callable[[Link], "Cable"]
 
 
 class Cable:
-    """A node at a switch. The pump is the cable between them."""
+    """A node and a switch. The pump is the cable between them."""
 
     def __init__(self, switch: Namespaces, node: Namespaces, link: Link) -> None:
         self.switch, self.node, self.port = switch, node, Port(switch, Addresses(15), 0)
@@ -60,20 +60,20 @@ class Cable:
         self.switch.signal(f"link-{self.port.name}", signal.SIGKILL)
 
     def ping(self, count: int, pause: float) -> list[float]:
-        """Returns the round trips of the answered pings in milliseconds, without the first one, which waits for ARP."""
+        """Returns the round trips of the answered pings in milliseconds, except the first one, which waits for ARP."""
         options = ["-n", "-c", str(count), "-i", str(pause), "-W", "5"]
         command = ["sh", "-c", 'ping "$@" || true', "ping", *options, SWITCH]
         return [float(text) for text in re.findall(r"icmp_seq=(?!1 )\d+ .*time=([0-9.]+)", self.node.output(*command))]
 
     def cpu_seconds(self) -> float:
-        """Returns the processor time that the pump has taken."""
+        """Returns the processor time of the pump so far."""
         pump = self.pump
         assert pump
         fields = Path(f"/proc/{pump.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def flood(self, megabits: float, *options: str) -> float:
-        """Sends more than the link carries, and returns what arrives in Mbit/s of Ethernet frames."""
+        """Sends more than the link carries. Returns the received rate in Mbit/s of Ethernet frames."""
         limit = ["timeout", f"{60 * TIMEOUT_FACTOR:.0f}"]
         load = ["--udp", "--bitrate", f"{1.2 * megabits}M", "--length", "1400", "--time", "6", "--json", *options]
         with ThreadPoolExecutor() as pool:
@@ -92,7 +92,7 @@ class Cable:
 
 
 class PodCable(Cable):
-    """A pod at a switch. The pump runs in the pod, between its programs and its interface."""
+    """A pod and a switch. The pump runs in the pod, between its programs and its interface."""
 
     def connect(self) -> None:
         self.port.plug(
@@ -151,20 +151,20 @@ def plug(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Plug]:
     cgroups.remove()
 
 
-def test_packets_are_late_in_each_direction(plug: Plug) -> None:
+def test_link_delays_packets_in_each_direction(plug: Plug) -> None:
     times = plug(Link(delay="20ms", down=Link(delay="5ms"))).ping(20, 0.01)
     assert len(times) == 19
     assert min(times) >= 24.5
 
 
-def test_declared_share_of_packets_is_lost(plug: Plug) -> None:
+def test_link_loses_the_declared_share_of_packets(plug: Plug) -> None:
     pings = 1000
     answered = len(plug(Link(loss="10%")).ping(pings + 1, 0.002))
     share = 0.9**2
     assert abs(answered - share * pings) < 5 * math.sqrt(pings * share * (1 - share))
 
 
-def test_without_its_pump_nothing_passes_until_it_starts_again(plug: Plug) -> None:
+def test_link_passes_no_packets_until_its_killed_pump_restarts(plug: Plug) -> None:
     cable = plug(Link(delay="1ms"))
     assert cable.ping(3, 0.01)
     cable.cut()
@@ -175,14 +175,14 @@ def test_without_its_pump_nothing_passes_until_it_starts_again(plug: Plug) -> No
 
 
 @pytest.mark.measures
-def test_a_recorded_rate_is_followed(plug: Plug, tmp_path: Path) -> None:
+def test_link_follows_a_recorded_rate(plug: Plug, tmp_path: Path) -> None:
     (tmp_path / "trace.csv").write_text("0,5\n60,5\n")
     cable = plug(Link(trace=str(tmp_path / "trace.csv"), down=Link()))
     assert cable.flood(5) == pytest.approx(5, rel=0.1)
 
 
 @pytest.mark.parametrize("plug", [PodCable], indirect=True)
-def test_programs_of_a_pod_see_no_difference(plug: Plug, tmp_path: Path) -> None:
+def test_pod_with_a_link_keeps_its_addresses_routes_and_data(plug: Plug, tmp_path: Path) -> None:
     cable = plug(Link(rate="80mbit", delay="1ms", down=Link(delay="1ms")))
     addresses = json.loads(cable.node.output("ip", "-json", "address", "show", "dev", "link0"))[0]
     local = {one["local"]: one["prefixlen"] for one in addresses["addr_info"] if one["scope"] == "global"}
@@ -196,7 +196,7 @@ def test_programs_of_a_pod_see_no_difference(plug: Plug, tmp_path: Path) -> None
 
 
 def _copy(server: Namespaces, client: Namespaces, host: str, file: Path) -> bytes:
-    """Returns a file after it was copied over TCP, whose long segments the pump has to cut."""
+    """Copies a file over TCP, and returns the copy. The pump has to cut the long segments."""
     listen = f"import socket; s = socket.create_server(({host!r}, 5201), family=socket.{_family(host)})"
     serve = f"{listen}; print(flush=True); s.accept()[0].sendfile(open({str(file)!r}, 'rb'))"
     fetch = (
@@ -218,7 +218,7 @@ def _family(host: str) -> str:
 @pytest.mark.measures
 @pytest.mark.release
 @pytest.mark.parametrize("rate", RATES)
-def test_rate_is_the_declared_one_and_cheap(plug: Plug, rate: int) -> None:
+def test_link_has_the_declared_rate_and_takes_little_cpu(plug: Plug, rate: int) -> None:
     cable = plug(Link(rate=f"{rate}mbit", delay="20ms", down=Link(rate="30mbit", delay="20ms")))
     began, before = time.monotonic(), cable.cpu_seconds()
     found = [cable.flood(rate), cable.flood(30, "--reverse")]
@@ -230,7 +230,7 @@ def test_rate_is_the_declared_one_and_cheap(plug: Plug, rate: int) -> None:
 @pytest.mark.measures
 @pytest.mark.release
 @pytest.mark.parametrize("rate", RATES)
-def test_delay_is_the_declared_one(plug: Plug, rate: int) -> None:
+def test_link_has_the_declared_delay(plug: Plug, rate: int) -> None:
     times = sorted(plug(Link(rate=f"{rate}mbit", delay="20ms")).ping(500, 0.02))
     assert sum(times) / len(times) == pytest.approx(40, abs=1)  # 0.5 ms in each direction
     assert times[int(0.99 * len(times))] < 44

@@ -15,14 +15,14 @@ READ_ONLY = "for place in $(findmnt -rno TARGET -R {place}); do mount -o remount
 
 
 def check(preparation: str, *unshare: str) -> subprocess.CompletedProcess[str]:
-    """Runs the check after a shell script has prepared the machine in a separate mount namespace."""
+    """Runs the check after a shell script has prepared a separate mount namespace."""
     script = f"{preparation}exec python3 -m tests.cluster check"
     return subprocess.run(
         ["unshare", "--mount", *unshare, "sh", "-ec", script], cwd=ROOT, capture_output=True, text=True, check=False
     )
 
 
-def test_this_machine_passes() -> None:
+def test_check_passes_on_this_machine() -> None:
     before = sorted(STATE.parent.iterdir())
     done = check("")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -1,4 +1,4 @@
-"""The cluster works, and its nodes differ as nodes.toml declares."""
+"""The cluster works, and its nodes have the hardware that nodes.toml declares."""
 
 import concurrent.futures
 import json
@@ -18,7 +18,7 @@ MIB = 1 << 20
 PROFILES = {node.name: node for node in profiles.load(profiles.DEFAULT)}
 Probes = dict[str, Probe]
 
-# Reads a server's response. A shell can do this.
+# A shell can read a server's response.
 DOWNLOAD = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET /{file} HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
 
 
@@ -26,17 +26,17 @@ def make_file(probe: Probe, name: str, mebibytes: int) -> None:
     probe(f"head -c {mebibytes}M /dev/urandom > /data/{name}; sync /data/{name}")
 
 
-def drop(name: str) -> str:
+def drop_from_cache(name: str) -> str:
     """Returns a command that removes the file from the page cache."""
     return f"dd of=/data/{name} oflag=nocache conv=notrunc,fdatasync count=0 status=none"
 
 
-def resident(probe: Probe, name: str) -> int:
-    """Returns the bytes of the file in the page cache."""
+def cached_bytes(probe: Probe, name: str) -> int:
+    """Returns the bytes of the file that are in the page cache."""
     return int(probe(f"fincore --bytes --noheadings --output RES /data/{name}"))
 
 
-def test_nodes_are_ready_with_the_capacity_declared(cluster: Cluster, probes: Probes) -> None:
+def test_nodes_are_ready_with_the_declared_capacity(cluster: Cluster, probes: Probes) -> None:
     assert cluster.ready()
     nodes = json.loads(cluster.kubectl("get", "nodes", "-o", "json"))["items"]
     capacity = {node["metadata"]["name"]: node["status"]["capacity"] for node in nodes}
@@ -77,7 +77,7 @@ def test_host_path_is_another_folder_on_each_node(probes: Probes) -> None:
 def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
     def cached_after_reading(probe: Probe) -> int:
         probe("cat /data/smoke-large > /dev/null")
-        return resident(probe, "smoke-large")
+        return cached_bytes(probe, "smoke-large")
 
     for probe in (probes["cloud-1"], probes["jetson-1"]):
         make_file(probe, "smoke-large", 600)
@@ -88,9 +88,9 @@ def test_page_cache_of_a_small_node_is_bounded(probes: Probes) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
+def test_disk_has_the_declared_rate(probes: Probes) -> None:
     make_file(probes["jetson-1"], "smoke-disk", 160)
-    read = f"{drop('smoke-disk')}; cat /data/smoke-disk > /dev/null"
+    read = f"{drop_from_cache('smoke-disk')}; cat /data/smoke-disk > /dev/null"
     seconds = min(probes["jetson-1"].seconds(read) for _ in range(3))
     declared = PROFILES["jetson-1"].disk_read
     assert declared
@@ -99,7 +99,7 @@ def test_disk_rate_is_the_declared_one(probes: Probes) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_link_rate_is_the_declared_one(probes: Probes) -> None:
+def test_link_has_the_declared_rate(probes: Probes) -> None:
     make_file(probes["cloud-1"], "smoke-link", 200)
     probes["cloud-1"]("cat /data/smoke-link > /dev/null")
     download = DOWNLOAD.format(host=probes["cloud-1"].address, port=8080, file="smoke-link")
@@ -120,7 +120,7 @@ def test_stalled_disk_blocks_reads_except_from_the_page_cache(cluster: Cluster, 
         return any(process.name == "cat" for process in cluster.pod_processes(probe.namespace, probe.node))
 
     def cached_is_read_while_dropped_is_held() -> bool:
-        probe(drop("smoke-dropped"))
+        probe(drop_from_cache("smoke-dropped"))
         probe(cached)
         with concurrent.futures.ThreadPoolExecutor() as pool:
             cluster.cgroups.throttle("jetson-1", node.disk, STALLED)
@@ -148,13 +148,13 @@ def test_disk_stalls_after_the_declared_bytes_until_stalls_are_off(cluster: Clus
     read = "cat /data/smoke-stalled > /dev/null"
     stalls.switch(True, control_plane, [worn])
     try:
-        probe(drop("smoke-stalled"))
+        probe(drop_from_cache("smoke-stalled"))
         assert probe.seconds(read) > length
         # These bytes are less than what causes the next stall.
         assert probe.seconds("head --bytes=8M /data/smoke-stalled > /dev/null") < length
     finally:
         stalls.switch(False, control_plane, [worn])
-    probe(drop("smoke-stalled"))
+    probe(drop_from_cache("smoke-stalled"))
     assert probe.seconds(read) < length
 
 
@@ -171,7 +171,7 @@ def test_stalls_need_a_node_that_declares_them(cluster: Cluster) -> None:
 
 
 @pytest.mark.release
-def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:
+def test_logs_and_processes_of_a_pod_can_be_read(cluster: Cluster, probes: Probes) -> None:
     probe = probes["cloud-1"]
     assert "start worker process" in probe.kubectl("logs", probe.node, "--container=nginx")
     names = {process.name for process in cluster.pod_processes(probe.namespace, probe.node)}
@@ -179,7 +179,7 @@ def test_logs_and_processes_of_a_pod(cluster: Cluster, probes: Probes) -> None:
 
 
 @pytest.mark.release
-def test_rights_are_enforced(cluster: Cluster, probes: Probes) -> None:
+def test_default_service_account_cannot_read_secrets(cluster: Cluster, probes: Probes) -> None:
     token = "cat /var/run/secrets/kubernetes.io/serviceaccount/token"
     assert probes["user-1"](token).count(".") == 2
     rights = cluster.kubectl("auth", "can-i", "--list", "--as=system:serviceaccount:default:default")

@@ -1,4 +1,4 @@
-"""Volumes of class local-test are bound on the pod's node. They are emptied and offered again without their claim."""
+"""Volumes of class local-test are bound on the pod's node. When their claim is gone, they can be recycled."""
 
 import json
 from typing import Any
@@ -13,7 +13,7 @@ from tests.timeouts import TIMEOUT_FACTOR
 pytestmark = pytest.mark.release
 
 
-def test_volume_is_recycled(cluster: Cluster, probes: dict[str, Probe]) -> None:
+def test_released_volume_is_emptied_and_becomes_available(cluster: Cluster, probes: dict[str, Probe]) -> None:
     probe = probes["cloud-1"]
     apply(cluster, probe.namespace, _claim(), _pod())
     succeeded = "--for=jsonpath={.status.phase}=Succeeded"

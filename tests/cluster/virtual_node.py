@@ -1,4 +1,4 @@
-"""A node in a virtual machine with its own kernel, memory, page cache and clock.
+"""Runs a node in a virtual machine with its own kernel, memory, page cache and clock.
 
 QEMU runs in the network of the control plane's machine, where it is connected to the switch, and in the cluster's
 control groups. Programs in the machine run over ssh, which does not use the node's link.
@@ -25,7 +25,7 @@ _PACKAGES = ("conntrack", "containerd", "containernetworking-plugins", "ethtool"
 _SSH = 2200  # the port of the first node, in the network of the control plane's machine
 _SYSTEM = 16 << 30  # bytes of the sparse disk with Debian, images and logs
 _PROGRAMS = 2 << 30  # bytes of the sparse disk with Kubernetes
-# Incoming packets are sent through a further interface, because a kernel shapes only outgoing packets.
+# Incoming packets pass through another interface, because a kernel shapes only outgoing packets.
 _SETUP = f"""
 mkdir -p {SETTINGS}/bin /disk
 mount -o ro /dev/vdc {SETTINGS}/bin
@@ -44,7 +44,7 @@ tc filter add dev eth0 ingress matchall action mirred egress redirect dev ifb0
 
 @dataclass(frozen=True)
 class RemoteDaemon:
-    """A daemon in a virtual machine, by the ssh process that runs it."""
+    """A daemon in a virtual machine. An ssh process runs it."""
 
     machine: Machine
     name: str
@@ -71,7 +71,7 @@ class VirtualNode(Hardware):
 
     @property
     def init(self) -> Process | None:
-        """QEMU's process."""
+        """Returns QEMU's process."""
         return self._machine.process
 
     @property
@@ -96,7 +96,7 @@ class VirtualNode(Hardware):
         if self.profile.clock:
             self.run("date", f"--set={self.profile.clock:+d} seconds")
         if self.profile.link and self.profile.link.emulated:
-            # packets are lost or delayed one by one, not in the groups that the kernel forms
+            # The link loses or delays packets one by one, not in the groups that the kernel forms.
             self.run("ethtool", "-K", "eth0", "tso", "off", "gso", "off", "gro", "off")
 
     def inside(self, *command: str) -> list[str]:
@@ -126,12 +126,12 @@ class VirtualNode(Hardware):
 
     @property
     def _reachable(self) -> VirtualMachine:
-        """The machine, reached by ssh. Raises ClusterError if the control plane's machine is down."""
+        """Returns the machine with ssh access. Raises ClusterError if the control plane's machine is down."""
         return replace(self._machine, wrap=tuple(self.port.switch.in_network()))
 
     @property
     def _ssh(self) -> Ssh:
-        """One connection for all programs, because each would cost an emulated processor a second."""
+        """Returns one connection for all programs. A connection takes an emulated processor one second."""
         return replace(self._reachable.ssh, control=self._control)
 
     @property
@@ -140,7 +140,7 @@ class VirtualNode(Hardware):
 
     @property
     def _debian(self) -> Path:
-        """The folder of the disk that the machine was first booted from, below its own layer."""
+        """Returns the folder of the disk below the machine's layer, from which it first booted."""
         return self.folder / "debian"
 
     @property

@@ -1,4 +1,4 @@
-"""Persistent volumes of class `local-test`: a few folders on the disk of each node."""
+"""Manages persistent volumes of class `local-test`: a few folders on the disk of each node."""
 
 import json
 from typing import TYPE_CHECKING
@@ -33,7 +33,7 @@ def apply(cluster: "Cluster") -> None:
 
 
 def recycle(cluster: "Cluster") -> None:
-    """Empties the volumes whose claim is gone, and offers them again. Kubernetes does not do so for local volumes."""
+    """Empties the volumes whose claim is gone, and makes them available. Kubernetes does not recycle local volumes."""
     for volume in json.loads(cluster.kubectl("get", "persistentvolumes", "-o", "json"))["items"]:
         name, spec = volume["metadata"]["name"], volume["spec"]
         if volume["status"]["phase"] == "Released" and spec["storageClassName"] == CLASS:

@@ -1,4 +1,4 @@
-"""The real client, and a server that misbehaves as a test asks."""
+"""The real client, and a server whose faults a test chooses."""
 
 import subprocess
 import threading
@@ -16,7 +16,7 @@ HANG_SECONDS = 300
 
 
 class Server(ThreadingHTTPServer):
-    """Serves a folder. `misbehave` may answer the request with a number, from 1, itself: then it returns True."""
+    """Serves a folder. `misbehave` gets each request with its number, from 1, and returns True if it has answered."""
 
     daemon_threads = True
 
@@ -28,7 +28,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Where it answers."""
+        """The address of the server."""
         return f"http://127.0.0.1:{self.server_port}"
 
 
@@ -68,5 +68,5 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def url(server: Server) -> str:
-    """Where the server answers."""
+    """The address of the server."""
     return server.url

@@ -1,4 +1,4 @@
-"""What a client prints, as the contract has it: both sides' tests hold their lines against this."""
+"""The schema of what a client prints. The tests of client and operator validate their lines with it."""
 
 import json
 from pathlib import Path

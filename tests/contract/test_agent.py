@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
-from tests.contract.test_client import run, valid
+from tests.contract.test_client import run, validate
 from tests.ports import free_ports
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.record import RecordStatus
@@ -26,7 +26,7 @@ from tierbench.workloads.workload import Credentials
 
 @pytest.fixture
 def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[AgentAccess]:
-    """Returns the agent of the server, with the token and the key that the operator creates."""
+    """Yields the agent of the server, with the token and the key that the operator creates."""
     secret = fill(Credentials({}, certificate=False))["data"]
     for key, value in secret.items():
         (tmp_path / key).write_bytes(b64decode(value))
@@ -42,11 +42,11 @@ def agent(client: Path, tmp_path: Path, server: Server) -> Iterator[AgentAccess]
 
 
 def _wait_for(url: str) -> None:
-    anybody = ssl._create_unverified_context()
+    unverified = ssl._create_unverified_context()
     deadline = time.monotonic() + HANG_SECONDS
     while True:
         try:
-            urllib.request.urlopen(url, timeout=HANG_SECONDS, context=anybody).close()
+            urllib.request.urlopen(url, timeout=HANG_SECONDS, context=unverified).close()
         except (urllib.error.URLError, TimeoutError):
             assert time.monotonic() < deadline, f"{url} does not answer"
             time.sleep(0.02)
@@ -54,13 +54,13 @@ def _wait_for(url: str) -> None:
             return
 
 
-def test_what_the_agent_saw_arrives(client: Path, tmp_path: Path, url: str, agent: AgentAccess) -> None:
+def test_result_contains_the_samples_of_the_agent(client: Path, tmp_path: Path, url: str, agent: AgentAccess) -> None:
     code, log, message = run(
         client, tmp_path, f"{url}/file.bin", agent=agent, cache_state=CacheState.WARM, trials=(1, 2)
     )
     assert code == 0, message
     for line in log.splitlines():
-        valid(line)
+        validate(line)
     wanted = spec(trials=2, warmup=0, fileSize=str(SIZE), cacheState="Warm")
     status = conclude(wanted, add_trials(wanted, RecordStatus(), parse_output(log).trials, 1), NOW, None)
     assert {"serverDeviceReadBytes", "tcpRetransmits"} <= set(status.statistics)
@@ -84,12 +84,12 @@ def test_the_client_measures_its_link_before_the_first_trial(
 
 
 @pytest.mark.parametrize(("key", "reason"), [("token", "TokenRefused"), ("pin", "AgentKeyUnknown")])
-def test_an_agent_that_is_another_one_is_a_reason(
+def test_client_with_a_wrong_token_or_pin_fails_with_a_reason(
     client: Path, tmp_path: Path, url: str, agent: AgentAccess, key: str, reason: str
 ) -> None:
     (tmp_path / f"agent-{key}").write_text("another")
     code, log, message = run(client, tmp_path, f"{url}/file.bin", agent=agent)
     assert (code, log) == (1, "")
     seal = json.loads(message)
-    valid(message)
+    validate(message)
     assert seal["failure"]["reason"] == reason

@@ -1,4 +1,4 @@
-"""What the real client prints is what the operator reads: checked by the schema that both sides share."""
+"""The real client prints lines that the shared schema accepts and the operator reads."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ from tierbench.workloads.manifests import plan_document
 def command(
     client: Path, message: Path, url: str, trials: Iterable[int] = (1,), agent: AgentAccess | None = None, **fields: Any
 ) -> list[str]:
-    """The command line to download a file, with further fields of the plan."""
+    """Returns the command line to download a file, with further fields of the plan."""
     plan = TransferPlan(
         contract=CONTRACT_VERSION,
         kind="Transfer",
@@ -29,47 +29,47 @@ def command(
 
 
 def run(client: Path, tmp_path: Path, url: str, **fields: Any) -> tuple[int, str, str]:
-    """Exit code, log and termination message."""
+    """Runs the client. Returns its exit code, log and termination message."""
     message = tmp_path / "termination"
     words = command(client, message, url, **fields)
     done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     return done.returncode, done.stdout, message.read_text()
 
 
-def valid(line: str) -> Any:
+def validate(line: str) -> Any:
     body = json.loads(line)
     CONTRACT.validate(body)
     return body
 
 
-def test_trials_arrive_and_are_sealed(client: Path, tmp_path: Path, url: str) -> None:
+def test_operator_reads_trials_and_their_seal(client: Path, tmp_path: Path, url: str) -> None:
     code, log, message = run(client, tmp_path, f"{url}/file.bin", trials=(2, 3, 4), warmup_trials=1, concurrency=2)
     assert code == 0
     for line in log.splitlines():
-        valid(line)
-    valid(message)
+        validate(line)
+    validate(message)
     output = parse_output(log)
     assert output.problems == ()
     assert [(trial.trial, trial.warmup) for trial in output.trials] == [(1, True), (2, False), (3, False), (4, False)]
     assert all(trial.transfer is not None and trial.transfer.bytes == 2 * SIZE for trial in output.trials)
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     assert check_seal(parse_output(log[: len(log) // 2]), message).state is SealState.CUT_SHORT
-    held = add_sealed(Output(), message)
-    assert [trial.line for trial in held.printed] == [trial.line for trial in output.printed]
-    assert check_seal(held, message).state is SealState.COMPLETE
+    from_seal = add_sealed(Output(), message)
+    assert [trial.line for trial in from_seal.printed] == [trial.line for trial in output.printed]
+    assert check_seal(from_seal, message).state is SealState.COMPLETE
 
 
-def test_failed_trials_arrive_too(client: Path, tmp_path: Path, url: str) -> None:
+def test_operator_reads_failed_trials(client: Path, tmp_path: Path, url: str) -> None:
     code, log, message = run(client, tmp_path, f"{url}/absent.bin", trials=(1, 2))
     assert code == 0
     trials = parse_output(log).trials
     assert [trial.failure.reason for trial in trials if trial.failure is not None] == ["NotFound", "NotFound"]
     assert check_seal(parse_output(log), message).state is SealState.COMPLETE
     for line in log.splitlines():
-        valid(line)
+        validate(line)
 
 
-def test_what_ends_the_program_is_in_the_seal(client: Path, tmp_path: Path, url: str) -> None:
+def test_seal_contains_the_failure_that_ended_the_client(client: Path, tmp_path: Path, url: str) -> None:
     code, log, message = run(client, tmp_path, f"{url}/file.bin", verify_digest=True)
     assert code == 1
     check = check_seal(parse_output(log), message)

@@ -8,7 +8,7 @@ from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
 
 from tests.contract.conftest import HANG_SECONDS, SIZE, Server
-from tests.contract.test_client import command, run, valid
+from tests.contract.test_client import command, run, validate
 from tests.histograms import bucket_index
 from tests.unit.results.trials import NOW, spec
 from tierbench.api.record import RecordStatus
@@ -48,7 +48,7 @@ def test_retries_are_counted_once_by_cause(client: Path, tmp_path: Path, server:
     assert status.phase is ResultPhase.COMPLETE
 
 
-def test_both_sides_agree_on_buckets(client: Path, tmp_path: Path, url: str) -> None:
+def test_client_and_operator_use_the_same_buckets(client: Path, tmp_path: Path, url: str) -> None:
     _, log, _ = run(client, tmp_path, f"{url}/file.bin", trials=range(1, 21))
     histograms = [trial.distributions.download_duration for trial in parse_output(log).trials]
     assert len(histograms) == 20
@@ -83,4 +83,4 @@ def test_terminated_client_seals_its_trials(client: Path, tmp_path: Path, server
     assert check.seal.trials == 1
     assert check.seal.failure is not None
     assert check.seal.failure.reason == "Interrupted"
-    valid(message.read_text())
+    validate(message.read_text())

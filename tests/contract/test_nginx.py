@@ -1,4 +1,4 @@
-"""The real nginx with the configuration of a server: it serves the benchmark's files and nothing else."""
+"""The real nginx, configured as a server, serves the benchmark's files and nothing else."""
 
 import http.client
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.conftest import HANG_SECONDS
-from tests.contract.test_client import run, valid
+from tests.contract.test_client import run, validate
 from tests.ports import free_ports
 from tierbench.api.benchmark import Tls
 from tierbench.api.measurements import TransferDirection
@@ -29,10 +29,10 @@ from tierbench.kinds.file_transfer.server import (
 )
 
 SIZES = (1000, 2000)
-MOST = 300_000  # of an upload: more than nginx keeps in memory
-FILES = Files(SIZES, most_received=MOST, names=2)
+UPLOAD_LIMIT = 300_000  # bytes of an upload: more than nginx keeps in memory
+FILES = Files(SIZES, most_received=UPLOAD_LIMIT, names=2)
 SECRET = "root:x:0:0"
-ELSEWHERE = [
+OTHER_PATHS = [
     *(
         "/",
         "/secret",
@@ -76,7 +76,7 @@ ELSEWHERE = [
     ),
 ]
 OTHER_METHODS = ["OPTIONS", "TRACE", "POST", "PUT", "DELETE", "PATCH", "MKCOL", "MOVE", "COPY", "PROPFIND", "LOCK"]
-MOST_OF_AN_ANSWER = 1024  # of headers, and of a page that says no
+ERROR_LIMIT = 1024  # bytes of headers and an error page
 
 
 @dataclass(frozen=True)
@@ -87,32 +87,32 @@ class Server:
     folder: Path
 
     def get(self, path: str, host: str = "127.0.0.1") -> tuple[int, bytes]:
-        """Status and content of an answer to exactly this path."""
+        """Returns status and content of the response for exactly this path."""
         answer = self.ask("GET", path, host=host)
         return answer.status, answer.read()
 
     def ask(
         self, method: str, path: str, headers: dict[str, str] | None = None, host: str = "127.0.0.1"
     ) -> http.client.HTTPResponse:
-        """An answer whose content is still to be read."""
+        """Returns a response whose content is unread."""
         connection = http.client.HTTPConnection(host, self.port, timeout=HANG_SECONDS)
         connection.request(method, path, headers=headers or {})
         return connection.getresponse()
 
     def put(self, path: str, content: bytes) -> int:
-        """Status of an upload."""
+        """Returns the status of an upload."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANG_SECONDS)
         connection.request("PUT", path, body=content)
         return connection.getresponse().status
 
     @property
     def received(self) -> list[str]:
-        """The names of all files that were uploaded, or are about to be."""
+        """The names of all complete and incomplete uploads."""
         place = self.folder / RECEIVED
         return sorted(str(item.relative_to(place)) for item in place.rglob("*") if not item.is_dir())
 
     def raw(self, request: bytes) -> bytes:
-        """All that is answered until the connection is closed."""
+        """Returns everything that nginx sends until it closes the connection."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
             connection.sendall(request)
             return b"".join(iter(lambda: connection.recv(65536), b""))
@@ -120,7 +120,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """Files as `prepare` makes them, among files of another user, and nginx over their folder."""
+    """Runs nginx with files that `prepare` wrote, in folders that contain other files too."""
     assert shutil.which("nginx"), "nginx is missing: run tools/setup, or apt-get install nginx-light"
     own, storage, (port,) = tmp_path_factory.mktemp("nginx"), tmp_path_factory.mktemp("storage"), free_ports(1)
     server = Server(port, storage / FOLDER)
@@ -128,7 +128,7 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     files += ["--receive-bytes", str(FILES.received_bytes)]
     subprocess.run([client, "prepare", "--reserve-bytes=0", "--directory", storage, *files], check=True)
     for place in (storage, server.folder):
-        _put_others_files(place)
+        _add_other_files(place)
     text = configuration([Tls.NONE], FILES, read_timeout_milliseconds=300_000)
     text = text.replace("/tmp", str(own)).replace(RECEIVED_ROOT, str(server.folder)).replace(DATA, str(server.folder))
     text = text.replace("worker_processes auto", "worker_processes 1")
@@ -145,7 +145,7 @@ def server(client: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
         process.wait()
 
 
-def _put_others_files(place: Path) -> None:
+def _add_other_files(place: Path) -> None:
     (place / "passwd").symlink_to("/etc/passwd")
     (place / "folder").mkdir()
     for name in ("secret", "3000.bin", "1000.bin.part", "folder/1000.bin"):
@@ -170,12 +170,12 @@ def test_files_of_the_benchmark_are_served(server: Server, name: str) -> None:
     assert server.get(f"/{name}") == (200, (server.folder / name).read_bytes())
 
 
-def test_a_file_is_served_by_ipv6_too(server: Server) -> None:
+def test_file_is_served_over_ipv6(server: Server) -> None:
     assert server.get("/1000.bin", "::1") == (200, (server.folder / "1000.bin").read_bytes())
 
 
-@pytest.mark.parametrize("path", ELSEWHERE)
-def test_nothing_else_is_served(server: Server, path: str) -> None:
+@pytest.mark.parametrize("path", OTHER_PATHS)
+def test_other_paths_are_not_served(server: Server, path: str) -> None:
     status, content = server.get(path)
     assert status in {400, 403, 404}
     assert SECRET.encode() not in content
@@ -183,7 +183,7 @@ def test_nothing_else_is_served(server: Server, path: str) -> None:
 
 @pytest.mark.parametrize("name", ["1000.bin", "1000.bin.sha256"])
 @pytest.mark.parametrize("target", ["/etc/passwd", "/proc/self/environ", "secret", "../secret", "2000.bin"])
-def test_no_link_is_followed(server: Server, tmp_path: Path, name: str, target: str) -> None:
+def test_symbolic_links_are_not_followed(server: Server, tmp_path: Path, name: str, target: str) -> None:
     served = server.folder / name
     aside = served.rename(tmp_path / name)
     served.symlink_to(target)
@@ -196,7 +196,7 @@ def test_no_link_is_followed(server: Server, tmp_path: Path, name: str, target: 
 
 @pytest.mark.parametrize("method", OTHER_METHODS)
 @pytest.mark.parametrize("path", ["/1000.bin", "/4000.bin", "/secret"])
-def test_files_are_read_and_nothing_more(server: Server, method: str, path: str) -> None:
+def test_other_methods_are_rejected(server: Server, method: str, path: str) -> None:
     before = sorted((item.name, item.stat().st_mtime_ns) for item in server.folder.iterdir() if not item.is_symlink())
     answer = server.ask(method, path, {"Content-Length": "0", "Destination": "/2000.bin"})
     content = answer.read()
@@ -207,7 +207,7 @@ def test_files_are_read_and_nothing_more(server: Server, method: str, path: str)
     assert after == before
 
 
-def test_a_head_is_of_the_same_file(server: Server) -> None:
+def test_head_returns_the_size_of_the_file(server: Server) -> None:
     answer = server.ask("HEAD", "/1000.bin")
     assert (answer.status, answer.getheader("Content-Length"), answer.read()) == (200, "1000", b"")
 
@@ -220,14 +220,14 @@ def test_retry_resumes_the_transfer(server: Server) -> None:
 
 
 @pytest.mark.parametrize("ranges", ["0-0,2-2", ",".join(f"{byte}-{byte}" for byte in range(0, 200, 2)), "0-,0-,0-,0-"])
-def test_no_answer_has_many_ranges(server: Server, ranges: str) -> None:
-    """Each would have headers of its own: an answer could be many times what is asked for."""
+def test_request_for_many_ranges_gets_the_whole_file(server: Server, ranges: str) -> None:
+    """Each range would have its own headers, so the response could be many times as large as the ranges."""
     answer = server.ask("GET", "/2000.bin", {"Range": f"bytes={ranges}"})
     assert (answer.status, answer.read()) == (200, (server.folder / "2000.bin").read_bytes())
 
 
 @pytest.mark.parametrize("path", ["/1000.bin", "/secret", "/ready"])
-def test_its_version_is_nobodys_business(server: Server, path: str) -> None:
+def test_nginx_hides_its_version(server: Server, path: str) -> None:
     answer = server.ask("GET", path)
     assert answer.getheader("Server") == "nginx"
     assert b"nginx/" not in answer.read()
@@ -253,21 +253,21 @@ def test_its_version_is_nobodys_business(server: Server, path: str) -> None:
     ],
     ids=lambda request: request[:24].decode("latin-1"),
 )
-def test_what_is_no_request_for_a_file_gets_none(server: Server, request_: bytes) -> None:
+def test_malformed_or_unusual_request_gets_no_file(server: Server, request_: bytes) -> None:
     answer = server.raw(request_)
-    assert len(answer) < MOST_OF_AN_ANSWER
+    assert len(answer) < ERROR_LIMIT
     assert not answer.startswith(b"HTTP/1.1 2")
     assert SECRET.encode() not in answer
     assert server.get("/ready") == (204, b"")
 
 
-def test_who_has_been_answered_keeps_no_connection(server: Server) -> None:
+def test_nginx_closes_the_connection_after_its_response(server: Server) -> None:
     answer = server.raw(b"GET /1000.bin HTTP/1.1\r\nHost: a\r\nConnection: keep-alive\r\n\r\n")
     assert b"Connection: close" in answer
     assert answer.endswith((server.folder / "1000.bin").read_bytes())
 
 
-def test_connections_that_ask_nothing_make_room_for_those_that_do(server: Server) -> None:
+def test_idle_connections_do_not_block_requests(server: Server) -> None:
     idle = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(1500)]
     try:
         assert server.get("/1000.bin")[0] == 200
@@ -276,39 +276,39 @@ def test_connections_that_ask_nothing_make_room_for_those_that_do(server: Server
             connection.close()
 
 
-def test_an_upload_replaces_the_file_of_its_name_when_it_is_whole(server: Server) -> None:
-    assert (server.put("/received/0", b"a" * MOST), server.received) == (201, ["0"])
+def test_only_a_complete_upload_replaces_the_file_of_its_name(server: Server) -> None:
+    assert (server.put("/received/0", b"a" * UPLOAD_LIMIT), server.received) == (201, ["0"])
     with socket.create_connection(("127.0.0.1", server.port), timeout=HANG_SECONDS) as connection:
-        connection.sendall(_put("/received/0") + b"b" * (MOST - 1))
-        _await(lambda: len(server.received) == COPIES - 1)  # the one that arrives is a file of its own
-        assert server.get("/received/0") == (200, b"a" * MOST)
-    _await(lambda: server.received == ["0"])
-    assert server.get("/received/0") == (200, b"a" * MOST)
+        connection.sendall(_put_head("/received/0") + b"b" * (UPLOAD_LIMIT - 1))
+        _wait_for(lambda: len(server.received) == COPIES - 1)  # the new upload is a separate file
+        assert server.get("/received/0") == (200, b"a" * UPLOAD_LIMIT)
+    _wait_for(lambda: server.received == ["0"])
+    assert server.get("/received/0") == (200, b"a" * UPLOAD_LIMIT)
     assert server.put("/received/0", b"c") == 204
     assert server.get("/received/0") == (200, b"c")
     assert (server.ask("DELETE", "/received/0").status, server.received) == (204, [])
 
 
-def test_an_upload_has_the_size_of_the_largest_file(server: Server) -> None:
-    assert b" 413 " in server.raw(_put("/received/1", MOST + 1)).splitlines()[0]
-    chunked = b"PUT /received/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % (MOST + 1)
+def test_upload_larger_than_the_limit_is_rejected(server: Server) -> None:
+    assert b" 413 " in server.raw(_put_head("/received/1", UPLOAD_LIMIT + 1)).splitlines()[0]
+    chunked = b"PUT /received/1 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n" % (UPLOAD_LIMIT + 1)
     assert b" 413 " in server.raw(chunked + b"a").splitlines()[0]
     assert server.received == []
 
 
-def test_two_uploads_come_to_a_name_at_once_and_no_more(server: Server) -> None:
-    head = _put("/received/1")
-    coming = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+def test_at_most_two_uploads_of_a_name_run_at_once(server: Server) -> None:
+    head = _put_head("/received/1")
+    uploads = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
     try:
-        for connection in coming:
-            connection.sendall(head + b"a" * (MOST - 1))
-        _await(lambda: len(server.received) == len(coming))
-        assert b" 503 " in server.raw(head + b"a" * MOST).splitlines()[0]
+        for connection in uploads:
+            connection.sendall(head + b"a" * (UPLOAD_LIMIT - 1))
+        _wait_for(lambda: len(server.received) == len(uploads))
+        assert b" 503 " in server.raw(head + b"a" * UPLOAD_LIMIT).splitlines()[0]
         assert server.put("/received/0", b"a") == 201
     finally:
-        for connection in coming:
+        for connection in uploads:
             connection.close()
-    _await(lambda: server.received == ["0"])
+    _wait_for(lambda: server.received == ["0"])
     assert server.ask("DELETE", "/received/0").status == 204
 
 
@@ -320,7 +320,7 @@ def test_two_uploads_come_to_a_name_at_once_and_no_more(server: Server) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "GET"])
-def test_nothing_else_is_received(server: Server, method: str, path: str) -> None:
+def test_request_for_another_upload_path_changes_nothing(server: Server, method: str, path: str) -> None:
     before = (server.folder / "1000.bin").read_bytes()
     answer = server.ask(method, path, {"Content-Length": "0"})
     assert answer.status in {400, 404, 405} or (method, path) == ("GET", "/received/../1000.bin")
@@ -330,7 +330,7 @@ def test_nothing_else_is_received(server: Server, method: str, path: str) -> Non
 
 
 @pytest.mark.parametrize("method", ["MKCOL", "MOVE", "COPY", "POST", "PATCH", "PROPFIND", "LOCK"])
-def test_uploads_are_put_and_removed_and_nothing_more(server: Server, method: str) -> None:
+def test_other_methods_on_an_upload_are_rejected(server: Server, method: str) -> None:
     assert server.put("/received/0", b"a") == 201
     answer = server.ask(method, "/received/0", {"Content-Length": "0", "Destination": "/received/1"})
     assert answer.status == 405
@@ -338,7 +338,7 @@ def test_uploads_are_put_and_removed_and_nothing_more(server: Server, method: st
     assert server.ask("DELETE", "/received/0").status == 204
 
 
-def test_a_link_among_uploads_is_neither_read_nor_written_through(server: Server, tmp_path: Path) -> None:
+def test_symbolic_link_among_uploads_is_not_followed(server: Server, tmp_path: Path) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET)
     (server.folder / RECEIVED / "0").symlink_to(secret)
@@ -349,23 +349,25 @@ def test_a_link_among_uploads_is_neither_read_nor_written_through(server: Server
     assert secret.read_text() == SECRET
 
 
-def test_the_client_uploads_to_it_and_leaves_nothing(client: Path, server: Server, tmp_path: Path) -> None:
+def test_client_uploads_and_leaves_no_file(client: Path, server: Server, tmp_path: Path) -> None:
     code, log, _ = run(
-        client, tmp_path, f"http://127.0.0.1:{server.port}/received", trials=(1, 2), size_bytes=MOST,
-        direction=TransferDirection.UPLOAD, concurrency=2, verify_digest=True,
+        client, tmp_path, f"http://127.0.0.1:{server.port}/received", trials=(1, 2),
+        size_bytes=UPLOAD_LIMIT, direction=TransferDirection.UPLOAD, concurrency=2, verify_digest=True,
     )  # fmt: skip
     assert code == 0
-    trials = [valid(each) for each in log.splitlines()]
+    trials = [validate(each) for each in log.splitlines()]
     found = [trial["transfer"] for trial in trials if trial["record"] == "Trial"]
-    assert [(each["direction"], each["bytes"], each["errors"]) for each in found] == 2 * [("Upload", 2 * MOST, 0)]
+    assert [(each["direction"], each["bytes"], each["errors"]) for each in found] == 2 * [
+        ("Upload", 2 * UPLOAD_LIMIT, 0)
+    ]
     assert server.received == []
 
 
-def _put(path: str, size: int = MOST) -> bytes:
+def _put_head(path: str, size: int = UPLOAD_LIMIT) -> bytes:
     return f"PUT {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {size}\r\n\r\n".encode()
 
 
-def _await(condition: Callable[[], bool]) -> None:
+def _wait_for(condition: Callable[[], bool]) -> None:
     deadline = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""A real member measures for a real stand-in, through operators and members that are killed."""
+"""A real member measures for a real stand-in while operators and members are killed."""
 
 import asyncio
 import hashlib
@@ -35,7 +35,7 @@ TRIALS = 20
 
 
 class Cluster:
-    """The API server with an external class, and whichever operator runs."""
+    """An API server with an external class, and the running operator."""
 
     def __init__(self) -> None:
         self.api, (self.port,) = ApiServer(), free_ports(1)
@@ -47,18 +47,18 @@ class Cluster:
         self._inbox, self._pods = Inbox(), set[str]()
 
     def expect(self, pod: str) -> None:
-        """The operator sees a pod of a stand-in, and so does each one after it."""
+        """Makes this operator and all later ones expect a stand-in's pod."""
         self._pods.add(pod)
         self._inbox.expect(("default", pod), SCOPE, lambda: None, wanted=False)
 
     def forget(self, pod: str) -> None:
-        """The pod is deleted."""
+        """Deletes a stand-in's pod."""
         self._pods.discard(pod)
         self._inbox.forget(("default", pod))
 
     @asynccontextmanager
     async def operator(self) -> AsyncIterator[None]:
-        """An operator that has just started, and writes statuses."""
+        """Runs a new operator, which writes statuses."""
         view, self._inbox = ClusterView(), Inbox()
         self._inbox.key = KEY
         for raw in self.api.matching(NODE_CLASSES.path(None)):
@@ -123,10 +123,10 @@ class Programs:
         return process.returncode, log.decode(), message.read_text()
 
 
-async def test_a_killed_member_and_killed_operators_lose_and_double_nothing(
+async def test_killed_members_and_operators_neither_lose_nor_duplicate_trials(
     client: Path, tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each request of the member's load is a step: at some, the member or the operator is killed."""
+    """Each request of the member's load is a step. At some steps, the member or the operator is killed."""
     monkeypatch.setattr("tierbench.controller.outside._RESTART_SECONDS", 5)  # a stand-in asks every two seconds
     cluster = Cluster()
     programs = Programs(client, tmp_path, cluster, server.url)
@@ -139,9 +139,9 @@ async def test_a_killed_member_and_killed_operators_lose_and_double_nothing(
     server.misbehave = step
     member = await programs.member()
     printed: dict[int, int] = {}
-    ends: list[str] = []
+    reasons: list[str] = []
 
-    async def until(number: int) -> None:
+    async def wait_for_step(number: int) -> None:
         while await steps.get() < number:
             pass
 
@@ -149,7 +149,7 @@ async def test_a_killed_member_and_killed_operators_lose_and_double_nothing(
         nonlocal member
         for number in (3, 6, 10, 15):
             async with cluster.operator():
-                await until(number)
+                await wait_for_step(number)
                 if number in {6, 15}:
                     member.send_signal(signal.SIGKILL)
                     await member.wait()
@@ -170,18 +170,18 @@ async def test_a_killed_member_and_killed_operators_lose_and_double_nothing(
             printed[trial.trial] = printed.get(trial.trial, 0) + 1
         failure = json.loads(message).get("failure")
         assert (code == 0) == (failure is None)
-        ends.append("" if failure is None else failure["reason"])
+        reasons.append("" if failure is None else failure["reason"])
     striking.cancel()
     member.send_signal(signal.SIGTERM)
     await member.wait()
     assert printed == dict.fromkeys(range(1, TRIALS + 1), 1)
-    assert ends[-1] == ""
-    assert set(ends[:-1]) <= {"Interrupted"}
+    assert reasons[-1] == ""
+    assert set(reasons[:-1]) <= {"Interrupted"}
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("system", ["windows/amd64", "darwin/arm64", "linux/armv7"])
-def test_the_program_is_compiled_for_other_systems_and_vetted(system: str) -> None:
+def test_client_compiles_for_other_systems_and_passes_vet(system: str) -> None:
     subprocess.run([ROOT / "images" / "programs", system], cwd=ROOT, check=True)
     name, architecture = system.split("/")
     ending = ".exe" if name == "windows" else ""

@@ -14,7 +14,7 @@ from tests.contract.test_schema import changed
 SCHEMA = jsonschema.Draft202012Validator(
     json.loads((Path(__file__).parents[2] / "images/client/internal/plan/plan.schema.json").read_text())
 )
-# Its broker is refused, so that a client that accepts the plan ends at once, with another reason.
+# A client that accepts the plan ends at once with another reason, because the broker's address is refused.
 PLAN: dict[str, Any] = {
     "contract": 1, "kind": "Broker", "schedule": [{"case": 3, "trial": 1}], "refusedNetworks": ["127.0.0.0/8"],
     "targets": [{"case": 3, "url": "mqtt://127.0.0.1:1", "topic": "t"}], "pairs": 2, "load": {"messages": 1},
@@ -56,8 +56,8 @@ DEVIATIONS: list[tuple[str, Any]] = [
 ]
 
 
-def answers(client: Path, folder: Path, plan: Any) -> tuple[bool, bool]:
-    """Whether the schema and the client accept a plan."""
+def acceptance(client: Path, folder: Path, plan: Any) -> tuple[bool, bool]:
+    """Returns whether the schema and the client accept a plan."""
     seal = folder / "seal"
     command: list[str | Path] = [
         client,
@@ -68,14 +68,14 @@ def answers(client: Path, folder: Path, plan: Any) -> tuple[bool, bool]:
     ]
     done = subprocess.run(command, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 1
-    assert len(done.stderr.splitlines()) == 1, "what is wrong takes one line"
+    assert len(done.stderr.splitlines()) == 1, "the error has one line"
     return SCHEMA.is_valid(plan), json.loads(seal.read_text())["failure"]["reason"] != "InvalidArguments"
 
 
-def test_what_the_schema_accepts_is_accepted(client: Path, tmp_path: Path) -> None:
-    assert answers(client, tmp_path, PLAN) == (True, True)
+def test_client_accepts_a_valid_plan(client: Path, tmp_path: Path) -> None:
+    assert acceptance(client, tmp_path, PLAN) == (True, True)
 
 
 @pytest.mark.parametrize(("path", "value"), DEVIATIONS)
-def test_what_the_schema_refuses_is_refused(client: Path, tmp_path: Path, path: str, value: Any) -> None:
-    assert answers(client, tmp_path, changed(PLAN, path, value)) == (False, False)
+def test_client_refuses_an_invalid_plan(client: Path, tmp_path: Path, path: str, value: Any) -> None:
+    assert acceptance(client, tmp_path, changed(PLAN, path, value)) == (False, False)

@@ -1,4 +1,4 @@
-"""The real client posts to the real nginx with the configuration of a server: it reads all messages, and keeps none."""
+"""The real client posts to the real nginx, configured as a server, which reads all messages and keeps none."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import HANG_SECONDS
-from tests.contract.test_client import valid
+from tests.contract.test_client import validate
 from tests.ports import free_ports
 from tests.unit.domain.objects import broker_benchmark
 from tierbench.api.benchmark import Delivery
@@ -34,21 +34,21 @@ from tierbench.workloads.nginx import TMP
 from tierbench.workloads.pods import SERVER_NAME
 
 LARGEST = 16 * 2**20
-USUAL_REQUESTS = 1000  # of a connection, by default
+DEFAULT_REQUESTS = 1000  # per connection
 SEGMENT = 14 + 20 + 20 + 12  # headers of Ethernet, IPv4, and TCP with timestamps
 HEADERS = "POST / HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/octet-stream\r\nContent-Length: {size}\r\n\r\n"
 
 
 @dataclass(frozen=True)
 class Nginx:
-    """An nginx, and what it writes."""
+    """An nginx, its folder and its log."""
 
     port: int
     folder: Path
     log: Path
 
     def raw(self, request: bytes) -> bytes:
-        """All that is answered to a client that sends no more."""
+        """Sends a request and nothing more. Returns everything that nginx sends."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=HANG_SECONDS) as connection:
             connection.sendall(request)
             connection.shutdown(socket.SHUT_WR)
@@ -56,7 +56,7 @@ class Nginx:
 
     @property
     def stored(self) -> list[Path]:
-        """The files that it has written, without its number."""
+        """The files that nginx has written, except its process ID, configuration and log."""
         own = {".conf", ".pid", ".log"}
         return [file for file in self.folder.rglob("*") if file.is_file() and file.suffix not in own]
 
@@ -116,16 +116,16 @@ def post(client: Path, nginx: Nginx, tmp_path: Path, *, messages: int, **fields:
     done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     for line in done.stdout.splitlines():
-        valid(line)
+        validate(line)
     (trial,) = parse_output(done.stdout).trials
     assert trial.failure is None
     return trial
 
 
 def test_a_connection_carries_any_number_of_messages(client: Path, nginx: Nginx, tmp_path: Path) -> None:
-    exchange = post(client, nginx, tmp_path, messages=2 * USUAL_REQUESTS, size_bytes=100, tuning="Light").exchange
+    exchange = post(client, nginx, tmp_path, messages=2 * DEFAULT_REQUESTS, size_bytes=100, tuning="Light").exchange
     assert exchange is not None
-    assert (exchange.acknowledged, exchange.received) == (2 * USUAL_REQUESTS, None)
+    assert (exchange.acknowledged, exchange.received) == (2 * DEFAULT_REQUESTS, None)
     assert (exchange.connections, exchange.reconnects, exchange.retried, exchange.errors) == (1, 0, 0, 0)
     if exchange.tcp_retransmits == 0:
         request = HEADERS.format(host=SERVER_NAME, size=100)
@@ -163,6 +163,6 @@ def test_half_a_message_is_not_acknowledged(nginx: Nginx, size: int) -> None:
         (b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nffffffff\r\na", 413),
     ],
 )
-def test_nothing_but_messages_is_taken(nginx: Nginx, request_: bytes, status: int) -> None:
+def test_other_requests_are_rejected(nginx: Nginx, request_: bytes, status: int) -> None:
     assert nginx.raw(request_).startswith(b"HTTP/1.1 %d " % status)
     assert nginx.stored == []

@@ -1,4 +1,4 @@
-"""The real client pushes its lines to the operator's collector, which is away at times."""
+"""The real client pushes its lines to the operator's collector, which is sometimes unavailable."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -35,7 +35,7 @@ class Operator:
         return self.inbox.expect(POD, SCOPE, self._line.set, wanted=self._wanted)
 
     async def complete(self) -> Output:
-        """Returns what the client has pushed, once it is complete."""
+        """Waits until the client has pushed everything. Returns it."""
         while self.output.lines < TRIALS:
             self._line.clear()
             await self._line.wait()
@@ -59,8 +59,8 @@ class Client:
     """The process of a client that knows a collector."""
 
     def __init__(self, program: Path, folder: Path, url: str, port: int, timeout: int = 60) -> None:
-        given = KEY.credentials(SCOPE)
-        for name, value in given.items():
+        credentials = KEY.credentials(SCOPE)
+        for name, value in credentials.items():
             (folder / name).write_bytes(value)
         self._message = folder / "termination"
         self._command: list[str | Path] = [
@@ -79,11 +79,11 @@ class Client:
 
     @property
     def message(self) -> str:
-        """Its termination message. It is there before the client pushes."""
+        """The termination message, which the client writes before it pushes."""
         return self._message.read_text() if self._message.exists() else ""
 
 
-async def test_client_stays_until_an_operator_has_stored_its_trials(client: Path, tmp_path: Path, url: str) -> None:
+async def test_client_runs_until_an_operator_has_stored_its_trials(client: Path, tmp_path: Path, url: str) -> None:
     """The first operator is killed when it has all lines, and has stored none of them."""
     async with serving(Operator()) as port:
         pushing = Client(client, tmp_path, url, port)
@@ -102,7 +102,7 @@ async def test_client_stays_until_an_operator_has_stored_its_trials(client: Path
     assert [trial.line for trial in output.printed] == list(parse_output(log.decode()).trials)
 
 
-async def test_client_ends_at_once_where_its_log_is_read(client: Path, tmp_path: Path, url: str) -> None:
+async def test_client_ends_at_once_if_the_operator_reads_its_log(client: Path, tmp_path: Path, url: str) -> None:
     operator = Operator(wanted=False)
     async with serving(operator) as port:
         code, log, errors = await Client(client, tmp_path, url, port).run()
@@ -111,7 +111,7 @@ async def test_client_ends_at_once_where_its_log_is_read(client: Path, tmp_path:
 
 
 @pytest.mark.parametrize("fault", ["no one listens", "another key"])
-async def test_client_that_cannot_push_has_its_log_and_its_seal(
+async def test_client_that_cannot_push_still_prints_and_seals_its_trials(
     client: Path, tmp_path: Path, url: str, fault: str
 ) -> None:
     async with serving(Operator()) as port:

@@ -1,4 +1,4 @@
-"""The schema that both sides share accepts what the contract says and refuses every deviation from it."""
+"""The shared schema accepts valid documents and refuses every deviation."""
 
 import copy
 import json
@@ -38,7 +38,7 @@ SEAL: dict[str, Any] = {
 
 
 def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
-    """A copy in which the field at a dotted path has another value; None takes it out."""
+    """Returns a copy with another value at a dotted path. None removes the field."""
     body = copy.deepcopy(body)
     *parents, name = path.split(".")
     place = body
@@ -51,16 +51,16 @@ def changed(body: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
     return body
 
 
-def test_it_is_a_schema() -> None:
+def test_contract_is_a_valid_schema() -> None:
     CONTRACT.check_schema(CONTRACT.schema)
 
 
 @pytest.mark.parametrize("body", [TRIAL, STARTED, SEAL], ids=["Trial", "TrialStarted", "Seal"])
-def test_what_the_contract_says_is_accepted(body: dict[str, Any]) -> None:
+def test_schema_accepts_valid_documents(body: dict[str, Any]) -> None:
     CONTRACT.validate(body)
 
 
-def test_what_the_models_write_is_accepted() -> None:
+def test_schema_accepts_what_the_models_write() -> None:
     for model, body in ((TrialLine, TRIAL), (TrialStartedLine, STARTED), (Seal, SEAL)):
         written = model.model_validate(body).to_json()
         CONTRACT.validate(written)
@@ -99,13 +99,13 @@ UNKNOWN = [
 
 
 @pytest.mark.parametrize(("body", "path", "value"), DEVIATIONS)
-def test_deviations_are_refused(body: dict[str, Any], path: str, value: Any) -> None:
+def test_schema_refuses_deviations(body: dict[str, Any], path: str, value: Any) -> None:
     with pytest.raises(jsonschema.ValidationError):
         CONTRACT.validate(changed(body, path, value))
 
 
 @pytest.mark.parametrize(("body", "path"), UNKNOWN)
-def test_fields_that_the_contract_does_not_know_are_refused(body: dict[str, Any], path: str) -> None:
+def test_schema_refuses_unknown_fields(body: dict[str, Any], path: str) -> None:
     with pytest.raises(jsonschema.ValidationError):
         CONTRACT.validate(changed(body, path, 1))
 
@@ -120,7 +120,7 @@ def test_fields_that_the_contract_does_not_know_are_refused(body: dict[str, Any]
         ("distributions.downloadDuration.indexes", [64, 64]),
     ],
 )
-def test_the_operator_takes_no_trial_that_deviates(path: str, value: Any) -> None:
+def test_operator_reports_an_invalid_trial_as_a_problem(path: str, value: Any) -> None:
     output = parse_output(json.dumps(changed(TRIAL, path, value)) + "\n")
     assert output.trials == ()
     assert len(output.problems) == 1

@@ -22,7 +22,7 @@ def node_class(name: str, **labels: str) -> dict[str, Any]:
 
 
 def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
-    """Returns a benchmark of one small file from the cloud-like node to the user's node, unless `spec` differs."""
+    """Returns a benchmark of one small file from the cloud-like node to the user's node. `spec` replaces fields."""
     body = {
         "servers": {"nodeClassNames": ["cloud"]},
         "clients": {"nodeClassNames": ["user"]},
@@ -36,7 +36,7 @@ def file_transfer(name: str = "files", **spec: Any) -> dict[str, Any]:
 
 
 def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
-    """Returns a benchmark of Mosquitto on the cloud-like node with one pair on the user's node by default."""
+    """Returns a benchmark of Mosquitto on the cloud-like node, with a pair on the user's. `spec` replaces fields."""
     body = {
         "brokers": [{"name": "mosquitto", "mosquitto": {}}],
         "servers": {"nodeClassNames": ["cloud"]},
@@ -51,7 +51,7 @@ def broker(name: str = "brokers", **spec: Any) -> dict[str, Any]:
 
 
 def network(name: str = "networks", **spec: Any) -> dict[str, Any]:
-    """Returns a benchmark of 1 s of iperf3 between the user's and the cloud-like node, unless `spec` differs.
+    """Returns a benchmark of 1 s of iperf3 between the user's and the cloud-like node. `spec` replaces fields.
 
     Clients send a few echo requests before the load.
     """
@@ -77,18 +77,18 @@ class Running:
 
     @property
     def object(self) -> dict[str, Any]:
-        """Its current object."""
+        """Returns its current object."""
         return self.kubectl.get(self.kind, self.name)
 
     @property
     def status(self) -> dict[str, Any]:
-        """Its status, or an empty mapping if there is none yet."""
+        """Returns its status, or an empty mapping if there is none yet."""
         status: dict[str, Any] = self.object.get("status", {})
         return status
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """Its results, by case. The status of each has the fields of its record, too, and its notes also if empty."""
+        """Returns its results by case. Each status includes the fields of its record, and its notes even if empty."""
         label = f"tierbench.io/benchmark={self.name}"
         every = sorted(self.kubectl.list("benchmarkresults", label), key=lambda item: int(item["spec"]["case"]))
         records = {
@@ -100,7 +100,7 @@ class Running:
         return every
 
     def wait_for_phase(self, *phases: str, seconds: float = 120) -> dict[str, Any]:
-        """Waits until the status has one of the phases, and returns it. A run that failed does not become Complete."""
+        """Waits until the status has one of the phases, and returns it. If the run fails, it never becomes Complete."""
 
         def found() -> dict[str, Any] | None:
             status = self.status_in(*phases, *(("Failed",) if "Complete" in phases else ()))
@@ -129,7 +129,7 @@ class Running:
         return wait_for(f"a {role} pod of {self.name}", found, seconds)
 
     def wait_for_trial(self, trial: int = 1, *, seconds: float = 120) -> None:
-        """Returns while this trial, or a later one, is running in every client pod."""
+        """Waits until this trial, or a later one, has started in every client pod."""
         label = f"tierbench.io/benchmark={self.name},tierbench.io/role=client"
 
         def has_started(pod: str) -> bool:
@@ -148,7 +148,7 @@ class Running:
         return next((item for item in self.status.get("conditions", []) if item["type"] == kind), {})
 
     def wait_for_description(self, *words: str) -> str:
-        """Returns the text of `kubectl describe` when it contains all these words. Events appear after the status."""
+        """Waits until `kubectl describe` prints all these words, and returns the text. Events follow the status."""
 
         def description() -> str:
             text = self.kubectl("describe", self.kind, self.name)
@@ -168,7 +168,7 @@ class Running:
 
 
 def assert_every_trial_once(running: Running, trials: int = 3) -> None:
-    """Every case is measured, and has each trial exactly once. All trials are good."""
+    """Asserts that every case is measured, and has each trial exactly once. All trials are good."""
     results = running.results
     assert results
     for result in results:

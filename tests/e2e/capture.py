@@ -26,7 +26,7 @@ _SEGMENT = 1448  # an MTU of 1500 without headers and timestamps
 
 @dataclass
 class Captured:
-    """Bytes of frames from and to one TCP port of the pod, for each connection by its other port."""
+    """The bytes of frames from and to one TCP port of the pod, per connection by its other port."""
 
     port: int
     connections: Counter[int] = field(default_factory=Counter)
@@ -39,10 +39,9 @@ class Captured:
         return sum(size for port, size in self.connections.items() if start <= self.start_times[port] <= end)
 
     def take(self, frame: bytes, at: datetime) -> None:
-        """Counts a frame of the port with its Ethernet header but without a checksum, as the clients count.
+        """Counts a frame of the port with its Ethernet header but without a checksum, as the clients do.
 
-        Between pods of one machine the kernel merges segments into one frame. Each segment counts with headers of its
-        own.
+        Between pods of one machine the kernel merges segments into one frame. Each segment counts with its headers.
         """
         if frame[12:14] != _IPV4_ETHERTYPE or frame[_ETHERNET + 9] != _TCP:
             return

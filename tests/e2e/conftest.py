@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def environment(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The environment for kubectl and helm. With CLUSTER=current it is that of the tests."""
+    """The environment for kubectl and helm. With CLUSTER=current it is the environment of the tests."""
     if not BUILT_IN:
         return dict(os.environ)
     cluster: Cluster = request.getfixturevalue("cluster")

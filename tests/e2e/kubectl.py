@@ -123,7 +123,7 @@ T = TypeVar("T")
 
 
 def wait_for(what: str, probe: Callable[[], T | None], seconds: float = 60) -> T:
-    """Returns the first true result of `probe`. Errors count as no result."""
+    """Waits until `probe` returns a true result, and returns that. Errors count as no result."""
     seconds *= TIMEOUT_FACTOR
     end = time.monotonic() + seconds
     last: object = None

@@ -19,7 +19,7 @@ PERMITTED = (
     "policy.links=true",
     "metrics.authorization=false",
 )
-"""Values that permit what tests need and the chart refuses by default."""
+"""Values that permit what tests need and what the chart refuses by default."""
 
 
 def image_values(image: str, name: str) -> tuple[str, str]:
@@ -38,7 +38,7 @@ def pids(cluster: Cluster, namespace: str, pod: str, program: str) -> list[int]:
 class Release:
     """One `helm install` of tierbench, by default for all namespaces because tests create many.
 
-    Every install has the `values`. A release in the `built_in` cluster also has those that fit its nodes.
+    Every install has the `values`. A release in the `built_in` cluster also has values that fit its nodes.
 
     IMAGES in the environment replaces images: "nginx=docker.io/library/nginx:1.31 kafka=docker.io/apache/kafka:4.3.1".
     """
@@ -93,7 +93,7 @@ class Release:
 
     @property
     def pod(self) -> str:
-        """The name of the operator's pod."""
+        """Returns the name of the operator's pod."""
         label = f"app.kubernetes.io/instance={self.name}"
 
         def running() -> list[str]:
@@ -104,7 +104,7 @@ class Release:
 
     @property
     def leader(self) -> str:
-        """The name of the pod that leads, or an empty string if none leads."""
+        """Returns the name of the pod that leads, or an empty string if none leads."""
         leases = self.kubectl.inside(LEASES).list("leases", "tierbench.io/operator=true")
         name = f"operator.{self.kubectl.namespace}.{self.name}"
         held = [lease["spec"] for lease in leases if lease["metadata"]["name"] == name]

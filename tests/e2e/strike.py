@@ -1,4 +1,4 @@
-"""Causes faults within a trial, however slow the machine is: the clients are stopped while a test causes the fault."""
+"""Causes faults within a trial on fast and slow machines. The clients are stopped while a test causes the fault."""
 
 import json
 import signal
@@ -47,9 +47,9 @@ def strike(
 ) -> None:
     """Causes the fault during a trial, and waits until the run has one of the phases.
 
-    The benchmark has just been applied, and has no preflight. The fault falls into this trial or a later one. While it
-    is caused every client is stopped, after its network has moved `load_bytes`. Until then the node `slow` has a slow
-    link. `then` is called after the clients continue.
+    The benchmark has just been applied, and has no preflight. The fault falls into this trial or a later one. Every
+    client is stopped before the fault, when its network has moved `load_bytes`. Until the clients continue, the node
+    `slow` has a slow link. `then` is called after they continue.
     """
     for attempt in range(ATTEMPTS):
         if attempt:
@@ -73,7 +73,7 @@ def strike(
 
 @contextmanager
 def held(running: Running, cluster: Cluster) -> Iterator[None]:
-    """Stops every running client in the context, within a trial or not."""
+    """Stops every running client in the context, whether a trial is open or not."""
     stopped: set[int] = set()
     try:
         while found := {pid for client in _clients(running, cluster) for pid in client.pids} - stopped:
@@ -87,7 +87,7 @@ def held(running: Running, cluster: Cluster) -> Iterator[None]:
 
 
 def open_trials(running: Running, cluster: Cluster) -> set[Trial]:
-    """Returns the trials that clients have started and not ended, by the logs on their nodes."""
+    """Returns the trials that clients have started but not ended, according to the logs on their nodes."""
     return {trial for each in _clients(running, cluster) if (trial := each.trial)}
 
 
@@ -102,13 +102,13 @@ class _Client:
 
     @property
     def pids(self) -> list[int]:
-        """The pids of its processes on this machine."""
+        """Returns the pids of its processes on this machine."""
         found = self.cluster.cgroups.pod(self.node, self.uid)
         return [process.pid for process in found if process.alive and process.name != "pause"]
 
     @property
     def trial(self) -> Trial | None:
-        """Its open trial, unless it is a warm-up trial. Trials start and end with a line of output."""
+        """Returns its open trial, unless it is a warm-up trial. Trials start and end with a line of output."""
         lines = [line for file in sorted(self.logs.glob("client/*.log")) for line in file.read_bytes().splitlines()]
         last = next((line for line in reversed(lines) if b'"record":"Trial' in line), b"")
         if b'"TrialStarted"' not in last or not last.endswith(b"}"):
@@ -118,12 +118,12 @@ class _Client:
 
     @property
     def size(self) -> int:
-        """The size of its output that has arrived on its node's disk."""
+        """Returns the size of the output that has arrived on its node's disk."""
         return sum(file.stat().st_size for file in self.logs.glob("client/*.log"))
 
     @property
     def moved_bytes(self) -> int:
-        """The bytes that its pod has sent and received, or 0 once it has ended."""
+        """Returns the bytes that its pod has sent and received, or 0 once it has ended."""
         with suppress(IndexError, OSError):
             lines = Path(f"/proc/{self.pids[0]}/net/dev").read_text().splitlines()
             (eth0,) = (line.partition(":")[2].split() for line in lines if line.strip().startswith("eth0:"))
@@ -145,9 +145,9 @@ def _clients(running: Running, cluster: Cluster) -> list[_Client]:
 def _catch(
     running: Running, cluster: Cluster, number: int, load_bytes: int, stack: ExitStack, seconds: float
 ) -> set[Trial]:
-    """Stops all clients within open trials from this number on, until the stack ends, and returns the trials.
+    """Stops all clients within open trials of this number or later, until the stack ends, and returns the trials.
 
-    Returns no trial when the run is over.
+    Returns an empty set when the run is over.
     """
     end = time.monotonic() + seconds * TIMEOUT_FACTOR
     while _wait_for_load(running, cluster, number, load_bytes, end):
@@ -162,7 +162,7 @@ def _catch(
 
 
 def _wait_for_load(running: Running, cluster: Cluster, number: int, load_bytes: int, end: float) -> bool:
-    """Waits until every client has moved load in a trial from this number on. Returns False when the run is over."""
+    """Waits until every client has moved load in a trial of this number or later. Returns False if the run is over."""
     before: dict[tuple[_Client, Trial], int] = {}
     while True:
         clients, listed = _clients(running, cluster), time.monotonic()

@@ -1,4 +1,4 @@
-"""Tenants learn little of other tenants: see docs/explanation/threat-model.md. tests/chart checks writes."""
+"""Tenants learn little about other tenants: see docs/explanation/threat-model.md. tests/chart checks writes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Brokers that are unreachable, broken or killed have a reason each, and counts that are consistent."""
+"""Cases fail with a reason when the broker is unreachable, broken or killed. The counts are consistent."""
 
 import base64
 import os
@@ -14,7 +14,7 @@ from tests.e2e.kubectl import Kubectl, wait_for
 from tests.e2e.operator_release import pids
 from tests.e2e.strike import kill_pod, strike
 
-PATIENT = {"deliveryMilliseconds": 5000}
+DELIVERY_TIMEOUT = {"deliveryMilliseconds": 5000}
 LONG: dict[str, Any] = {
     "pacing": {"type": "OpenLoop", "messagesPerSecond": 100},
     "load": {"messagesPerPublisher": 400},
@@ -55,10 +55,10 @@ def _persistent() -> dict[str, Any]:
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_killed_broker_without_a_volume_loses_messages(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Lost messages are counted, and no result that lost messages is valid."""
+def test_messages_lost_by_a_killed_broker_are_counted(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The broker has no volume. A result with lost messages is not valid."""
     full_speed = {"pacing": {"type": "AsFastAsPossible"}, "load": {"messagesPerPublisher": 20_000}}
-    running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, **full_speed, "timeouts": PATIENT})
+    running = measure(kubectl, delivery=["AtLeastOnce"], **{**LONG, **full_speed, "timeouts": DELIVERY_TIMEOUT})
     strike(running, cluster, lambda: end_broker(running, cluster, signal.SIGKILL), phases=("Complete", "Failed"))
     counts = running.results[0]["status"]["counts"]["messages"]
     assert counts["sent"] == counts["received"] + counts["lost"]
@@ -81,10 +81,9 @@ def test_trial_of_a_killed_client_pod_is_repeated(kubectl: Kubectl, cluster: Clu
 
 
 @pytest.mark.release
-def test_payload_larger_than_the_brokers_limit(kubectl: Kubectl) -> None:
-    """One case fails with the reason, and the other is measured."""
+def test_payload_above_the_brokers_limit_fails_only_its_case(kubectl: Kubectl) -> None:
     small = {"name": "mosquitto", "mosquitto": {"messageSizeLimit": 5000}}
-    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, timeouts=PATIENT)
+    running = measure(kubectl, brokers=[small], payload={"sizes": ["1Ki", "10Ki"]}, timeouts=DELIVERY_TIMEOUT)
     running.wait_for_phase("Complete", seconds=120)
     outcomes = {item["spec"]["levels"]["payloadSize"]: item["status"].get("reason", "") for item in running.results}
     assert outcomes == {"1Ki": "", "10Ki": "PayloadNotDelivered"}
@@ -92,13 +91,13 @@ def test_payload_larger_than_the_brokers_limit(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_unreachable(kubectl: Kubectl) -> None:
-    assert _refused(kubectl, {"address": "198.18.0.1:1"}, timeouts={"firstMessageSeconds": 5}) == "BrokerUnreachable"
+def test_unreachable_broker_fails_with_the_reason(kubectl: Kubectl) -> None:
+    assert _reason(kubectl, {"address": "198.18.0.1:1"}, timeouts={"firstMessageSeconds": 5}) == "BrokerUnreachable"
 
 
 @pytest.mark.release
-def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
-    """A Mosquitto of one benchmark is external to others, which have its account or a wrong one."""
+def test_external_broker_needs_the_right_password(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The Mosquitto of one benchmark is external to two others. One of them has a wrong password."""
     forever = {**LONG, "load": {"durationSeconds": 3600}}
     host = measure(kubectl, "host", **forever, tls=["TLSv1.3"], access="NodePort")
     pod = host.wait_for_pod("server")
@@ -110,30 +109,30 @@ def test_external_broker(kubectl: Kubectl, cluster: Cluster) -> None:
     address = f"{pod['status']['hostIP']}:{ports[1883]}"
     _secret(kubectl, "right", data)
     _secret(kubectl, "wrong", {**data, "password": "wrong"})
-    assert _measured_elsewhere(kubectl, {"address": address, "secretRef": {"name": "right"}})
-    assert _refused(kubectl, {"address": address, "secretRef": {"name": "wrong"}}) == "CredentialsRefused"
+    assert _is_measured(kubectl, {"address": address, "secretRef": {"name": "right"}})
+    assert _reason(kubectl, {"address": address, "secretRef": {"name": "wrong"}}) == "CredentialsRefused"
 
 
 def _secret(kubectl: Kubectl, name: str, data: dict[str, str]) -> None:
     kubectl.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
 
 
-def _measured_elsewhere(kubectl: Kubectl, external: dict[str, Any]) -> bool:
-    running = _external(kubectl, "good", external)
+def _is_measured(kubectl: Kubectl, external: dict[str, Any]) -> bool:
+    running = _measure_external(kubectl, "good", external)
     running.wait_for_phase("Complete")
     return bool(running.results[0]["status"]["counts"]["messages"]["received"] == 100)
 
 
-def _refused(kubectl: Kubectl, external: dict[str, Any], **spec: Any) -> str:
-    running = _external(kubectl, "refused", external, **spec)
+def _reason(kubectl: Kubectl, external: dict[str, Any], **spec: Any) -> str:
+    running = _measure_external(kubectl, "refused", external, **spec)
     running.wait_for_phase("Failed", seconds=150)
     assert_nothing_left(running)
     reason: str = running.results[0]["status"]["reason"]
     return reason
 
 
-def _external(kubectl: Kubectl, name: str, external: dict[str, Any], **spec: Any) -> Running:
-    """Returns a benchmark on a node that no other benchmark holds."""
+def _measure_external(kubectl: Kubectl, name: str, external: dict[str, Any], **spec: Any) -> Running:
+    """Starts a benchmark of an external broker, with clients on a node that no other benchmark holds."""
     brokers, clients = [{"name": "site", "external": external}], {"nodeClassNames": ["jetson-nano"]}
     return measure(
         kubectl,

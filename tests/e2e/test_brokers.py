@@ -1,4 +1,4 @@
-"""Brokers on a real cluster: all factors, consistent counts, and bytes that agree with a capture."""
+"""On a real cluster, brokers are measured with all factors. Counts are consistent, and bytes agree with a capture."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ PROGRAMS = {"Native": "client", "Paho": "paho", "SINETStream": "sinetstream"}
 
 
 def run(kubectl: Kubectl, name: str = "brokers", *, seconds: float = 240, **spec: Any) -> list[dict[str, Any]]:
-    """Returns the results of a completed benchmark. Every case is measured, and every count is consistent."""
+    """Measures a benchmark, and returns its results. Every case is measured, and every count is consistent."""
     kubectl.apply(broker(name, **spec))
     running = Running(kubectl, name, "brokerbenchmark")
     running.wait_for_phase("Complete", seconds=seconds)
@@ -40,15 +40,15 @@ SEALED = {"delivery": "ExactlyOnce", "tls": "TLSv1.3", "compression": "Gzip", "e
 
 @pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
 def test_both_engines_count_equally(kubectl: Kubectl, levels: dict[str, str]) -> None:
-    """Checks the simplest and the most complex message. The engines' own tests check every combination."""
-    count_equally(kubectl, levels, "Native", "Paho")
+    """Measures the simplest and the most complex messages. The engines' own tests check every combination."""
+    assert_engines_count_equally(kubectl, levels, "Native", "Paho")
 
 
 @pytest.mark.release
 @pytest.mark.parametrize("levels", [CLEAR, SEALED], ids=["clear", "sealed"])
-def test_sinetstream_counts_as_the_client_itself(kubectl: Kubectl, levels: dict[str, str]) -> None:
-    """Its messages are longer by what the library adds."""
-    native, sinetstream = count_equally(kubectl, levels, "Native", "SINETStream")
+def test_sinetstream_counts_the_same_as_the_native_engine(kubectl: Kubectl, levels: dict[str, str]) -> None:
+    """SINETStream's messages are longer because the library adds bytes."""
+    native, sinetstream = assert_engines_count_equally(kubectl, levels, "Native", "SINETStream")
     added = sinetstream["encodedBytes"] - native["encodedBytes"]
     assert added > 20 * sinetstream["sent"]
 
@@ -65,8 +65,8 @@ def test_sinetstream_sends_to_kafka(kubectl: Kubectl) -> None:
         assert exchange["wireSentBytes"] > exchange["encodedBytes"] > 50 * (1024 + 26)
 
 
-def count_equally(kubectl: Kubectl, levels: dict[str, str], *engines: str) -> list[dict[str, Any]]:
-    """Returns the exchange of a trial of each engine. All of them count the same."""
+def assert_engines_count_equally(kubectl: Kubectl, levels: dict[str, str], *engines: str) -> list[dict[str, Any]]:
+    """Asserts that all engines count the same. Returns the exchange of one trial per engine."""
     counted, exchanges = {}, []
     for engine in engines:
         factors: dict[str, Any] = {name: [level] for name, level in levels.items()}
@@ -92,19 +92,18 @@ def count_equally(kubectl: Kubectl, levels: dict[str, str], *engines: str) -> li
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_stronger_deliveries_and_tls_send_more(kubectl: Kubectl) -> None:
-    """Stronger deliveries and TLS need more packets and bytes."""
+def test_stronger_deliveries_and_tls_send_more_packets_and_bytes(kubectl: Kubectl) -> None:
     results = run(kubectl, delivery=["AtMostOnce", "AtLeastOnce", "ExactlyOnce"], tls=["None", "TLSv1.3"])
     for quantity in ("wireBytes", "wireBytesPerMessage", "wirePacketsPerMessagePartsPerMillion"):
-        found = of_each(results, quantity)
+        found = means(results, quantity)
         assert found["AtMostOnce", "None"] <= found["AtLeastOnce", "None"] < found["ExactlyOnce", "None"], quantity
     for quantity in ("wireBytes", "wireBytesPerMessage", "setupBytes", "setupPackets"):
-        found = of_each(results, quantity)
+        found = means(results, quantity)
         assert all(found[delivery, "None"] < found[delivery, "TLSv1.3"] for delivery, _ in found), quantity
 
 
-def of_each(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...], int]:
-    """Returns the mean of a quantity by delivery and TLS."""
+def means(results: list[dict[str, Any]], quantity: str) -> dict[tuple[str, ...], int]:
+    """Returns the means of a quantity by delivery and TLS."""
     factors = ("delivery", "tls")
     return {
         tuple(one["spec"]["levels"][factor] for factor in factors): one["status"]["statistics"][quantity]["mean"]
@@ -138,8 +137,8 @@ def test_sessions_resume_and_clients_present_certificates(kubectl: Kubectl) -> N
 
 
 @pytest.mark.release
-def test_own_messages(kubectl: Kubectl) -> None:
-    """All engines send the messages of a ConfigMap in turn. Only cases of a missing ConfigMap fail."""
+def test_engines_send_the_messages_of_a_config_map(kubectl: Kubectl) -> None:
+    """All engines send the messages in turn. Only the cases with a missing ConfigMap fail."""
     data, reading = {"1": "a" * 1000}, json.dumps({"device": "sensor-07", "temperature": 21.4, "humidity": 45})
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "readings"}, "immutable": True}
     kubectl.apply({**body, "data": data, "binaryData": {"2": base64.b64encode(reading.encode()).decode()}})
@@ -165,7 +164,7 @@ def test_own_messages(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
+def test_several_pods_of_a_client_run_all_pairs(kubectl: Kubectl) -> None:
     clients = {"nodeClassNames": ["user"], "pods": 3}
     for result in run(kubectl, clients=clients, pairs=[3, 8], pacing={"type": "OpenLoop", "messagesPerSecond": 100}):
         pairs = int(result["spec"]["levels"]["pairs"])
@@ -175,11 +174,11 @@ def test_pairs_in_several_pods(kubectl: Kubectl) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_pods_run_at_the_same_time(kubectl: Kubectl) -> None:
+def test_pods_of_a_client_run_at_the_same_time(kubectl: Kubectl) -> None:
     clients = {"nodeClassNames": ["user"], "pods": 3}
     (result,) = run(kubectl, clients=clients, pairs=[3], pacing={"type": "OpenLoop", "messagesPerSecond": 100})
     fastest = min(trial["durationNanoseconds"] for trial in result["status"]["trials"]) / 1e9
-    assert 0.4 < fastest < 0.9, "pods one after the other would need twice 0.49 s"
+    assert 0.4 < fastest < 0.9, "pods that run one after the other take twice 0.49 s"
 
 
 @pytest.mark.measures
@@ -207,15 +206,15 @@ def test_the_bottleneck_at_full_speed_is_named(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_subscribers_in_separate_pods_return_messages(kubectl: Kubectl) -> None:
+def test_subscribers_in_separate_pods_receive_all_messages(kubectl: Kubectl) -> None:
     clients = {"nodeClassNames": ["user"], "subscribers": {"type": "Separate", "nodeClassName": "jetson-nano"}}
     (result,) = run(kubectl, clients=clients)
     assert result["status"]["counts"]["messages"]["sent"] == 100
 
 
 @pytest.mark.release
-def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
-    """All engines count acknowledged messages. Received messages are not known."""
+def test_publishers_without_subscribers_count_acknowledged_messages(kubectl: Kubectl) -> None:
+    """The number of received messages is unknown. This holds for all engines."""
     for engine in PROGRAMS:
         clients = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}, "engine": engine}
         kubectl.apply(broker(engine.lower(), clients=clients, pacing={"type": "AsFastAsPossible"}))
@@ -233,8 +232,8 @@ def test_publishing_without_subscribers(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.release
-def test_messages_are_posted_next_to_mqtt(kubectl: Kubectl) -> None:
-    """nginx answers every message. Bytes and packets are counted for both, and an advice names them."""
+def test_http_server_is_measured_next_to_mqtt(kubectl: Kubectl) -> None:
+    """nginx answers every message. Bytes and packets of both brokers are counted, and an advice ranks them."""
     alone = {"nodeClassNames": ["user"], "subscribers": {"type": "None"}}
     brokers = [{"name": "http", "http": {}}, {"name": "mosquitto", "mosquitto": {}}]
     levels: dict[str, Any] = {
@@ -264,7 +263,7 @@ def test_messages_are_posted_next_to_mqtt(kubectl: Kubectl) -> None:
 
 @pytest.mark.release
 def test_groups_count_each_delivery_with_both_versions_of_mqtt(kubectl: Kubectl) -> None:
-    """A subscriber of a group gets each message, or shares them with others."""
+    """Each subscriber of a group receives every message, or shares the messages with the others."""
     groups = [{"publishers": 4}, {"subscribers": 4}, {"publishers": 4, "subscribers": 2, "subscription": "Shared"}]
     kubectl.apply(broker("groups", groups=groups, mqttClients={"versions": ["3.1.1", "5"]}))
     running = Running(kubectl, "groups", "brokerbenchmark")
@@ -281,20 +280,20 @@ def test_groups_count_each_delivery_with_both_versions_of_mqtt(kubectl: Kubectl)
 
 
 @pytest.mark.release
-def test_a_connection_for_each_message_costs_bytes(kubectl: Kubectl) -> None:
-    """A message carries its connection, and TLS most of all."""
+def test_a_connection_per_message_costs_bytes(kubectl: Kubectl) -> None:
+    """The bytes of a message include those of its connection. TLS adds the most."""
     cost: dict[tuple[str, ...], int] = {}
     for connections in ("Kept", "EachMessage"):
         clients = {"nodeClassNames": ["user"], "connections": connections}
         spec: dict[str, Any] = {"clients": clients, "mqttClients": {"versions": ["5"]}, "tls": ["None", "TLSv1.3"]}
-        for (_, tls), value in of_each(run(kubectl, connections.lower(), **spec), "wireBytesPerMessage").items():
+        for (_, tls), value in means(run(kubectl, connections.lower(), **spec), "wireBytesPerMessage").items():
             cost[connections, tls] = value
     assert cost["Kept", "None"] + 7 * 66 < cost["EachMessage", "None"] < cost["EachMessage", "TLSv1.3"] - 2000, cost
 
 
 @pytest.mark.release
-def test_connections_are_kept_and_a_setting_is_chosen(kubectl: Kubectl) -> None:
-    """One client measures servers of two classes in turn, and the operator's advice compares the results."""
+def test_kept_connections_are_set_up_once_and_an_advice_ranks_tls(kubectl: Kubectl) -> None:
+    """One client measures servers of two classes in turn. The operator and the command rank TLS equally."""
     question = {"choose": ["tls"], "clientClassName": "user", "workload": {"payloadSize": "1Ki"}}
     advice = {"apiVersion": API_VERSION, "kind": "PlacementAdvice", "metadata": {"name": "tls"}, "spec": question}
     kubectl.apply(advice)
@@ -368,7 +367,7 @@ def test_brokers_on_one_node_alternate_in_passes(kubectl: Kubectl) -> None:
 def test_wire_bytes_agree_with_a_capture_at_the_broker(
     kubectl: Kubectl, cluster: Cluster, kind: str, process: str, port: int
 ) -> None:
-    """Counts both legs with headers, for every connection of the trial. The broker sent no message twice."""
+    """Bytes are those from and to the broker, with headers, of every connection of the trial."""
     spec: dict[str, Any] = {"payload": {"sizes": [1400]}, "load": {"messagesPerPublisher": 400}, "repetitions": 1}
     kubectl.apply(broker(**spec, brokers=[{"name": kind, kind: {}}], tls=["TLSv1.3"], access="PodIP"))
     running = Running(kubectl, "brokers", "brokerbenchmark")

@@ -1,4 +1,4 @@
-"""The chart is upgraded and removed while a benchmark runs, and installed without Helm's access to the cluster."""
+"""The chart is upgraded and removed during a run, and rendered without Helm's access to the cluster."""
 
 from typing import Any
 
@@ -17,14 +17,14 @@ from tests.e2e.kubectl import Kubectl, KubectlError, wait_for
 from tests.e2e.operator_release import Release
 from tests.e2e.strike import SLOW, open_trials
 
-MINUTES: dict[str, Any] = {"fileSizes": ["128Mi"], "repetitions": 2}
-"""The duration of a trial on a slow link."""
+LONG_TRIALS: dict[str, Any] = {"fileSizes": ["128Mi"], "repetitions": 2}
+"""Trials that take minutes on a slow link."""
 
 
 @pytest.mark.timing
-def test_upgrade_during_a_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
+def test_upgrade_during_a_run_interrupts_no_trial(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
     with cluster.link("cloud-1", SLOW):
-        kubectl.apply(file_transfer(**MINUTES))
+        kubectl.apply(file_transfer(**LONG_TRIALS))
         running = Running(kubectl)
         running.wait_for_trial()
         trials, before = open_trials(running, cluster), release.pod
@@ -41,10 +41,12 @@ def test_upgrade_during_a_run(kubectl: Kubectl, cluster: Cluster, release: Relea
 
 
 @pytest.mark.timing
-def test_chart_removed_and_installed_again_during_a_run(kubectl: Kubectl, cluster: Cluster, release: Release) -> None:
-    """The objects remain with their definitions, and the next release continues with the open trial."""
+def test_run_continues_after_the_chart_is_removed_and_installed_again(
+    kubectl: Kubectl, cluster: Cluster, release: Release
+) -> None:
+    """The objects remain with their definitions. The next release continues with the open trial."""
     with cluster.link("cloud-1", SLOW):
-        kubectl.apply(file_transfer(**MINUTES))
+        kubectl.apply(file_transfer(**LONG_TRIALS))
         running = Running(kubectl)
         running.wait_for_trial()
         trials = open_trials(running, cluster)
@@ -61,7 +63,7 @@ def test_chart_removed_and_installed_again_during_a_run(kubectl: Kubectl, cluste
 
 
 @pytest.mark.release
-def test_chart_removed_with_its_definitions_during_a_run(kubectl: Kubectl, release: Release) -> None:
+def test_chart_is_removed_with_its_definitions_during_a_run(kubectl: Kubectl, release: Release) -> None:
     """The chart's hook makes the operator remove all finalizers, so that the definitions can be deleted."""
     release.install("crds.keep=false")
     kubectl.apply(file_transfer(fileSizes=["64Mi", "128Mi"], repetitions=30))
@@ -76,7 +78,7 @@ def test_chart_removed_with_its_definitions_during_a_run(kubectl: Kubectl, relea
 
 
 @pytest.mark.release
-def test_release_of_a_gitops_tool_waits_for_the_operator_that_runs(kubectl: Kubectl, release: Release) -> None:
+def test_release_of_a_gitops_tool_waits_for_the_running_operator(kubectl: Kubectl, release: Release) -> None:
     """GitOps tools render the chart without `lookup`, and apply it repeatedly."""
     own = kubectl.inside(f"{kubectl.namespace}-operator")
     other = Release("gitops", own)

@@ -1,4 +1,4 @@
-"""Nodes as edges have them: without logs, Services and a pod network, behind NAT, and with a link that flaps."""
+"""Nodes at the edge are measured without logs, Services or a pod network, behind NAT, and with a flapping link."""
 
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -29,18 +29,18 @@ BENCHMARKS: Mapping[str, dict[str, Any]] = {
 }
 CONNECT = "if (exec 3<>/dev/tcp/{host}/443) 2>/dev/null; then echo open; else echo closed; fi"
 PACED = {"type": "OpenLoop", "messagesPerSecond": 5}
-JOURNEYS: Mapping[str, dict[str, Any]] = {
+SLOW_BENCHMARKS: Mapping[str, dict[str, Any]] = {
     "filetransferbenchmark": file_transfer("edge", **CLASSES, fileSizes=["64Mi"]),
     "brokerbenchmark": broker(
         "edge", **CLASSES, repetitions=3, delivery=["AtLeastOnce"], pacing=PACED, load={"messagesPerPublisher": 100}
     ),
 }
-"""Benchmarks whose trials take seconds over a link of SLOW."""
+"""Benchmarks whose trials take seconds over a link with the rate SLOW."""
 SLOW = "20mbit"
 
 
 def assert_measured(running: Running) -> list[dict[str, Any]]:
-    """Each case has three good trials, and nothing is left. Returns all trials in the records."""
+    """Asserts that each case has three good trials and that nothing is left. Returns all trials of the records."""
     for result in running.results:
         counted = [trial for trial in result["status"]["trials"] if not trial.get("interrupted")]
         assert [trial["trial"] for trial in counted] == [1, 2, 3]
@@ -51,7 +51,7 @@ def assert_measured(running: Running) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", BENCHMARKS)
-def test_nodes_without_services_dns_and_pod_network_measure_in_their_own(
+def test_nodes_without_services_dns_and_pod_network_measure_on_the_host_network(
     kubectl: Kubectl, cluster: Cluster, kind: str
 ) -> None:
     with cluster.edge("bare", "cloud-1", NODE):
@@ -80,10 +80,10 @@ def test_nodes_without_services_dns_and_pod_network_measure_in_their_own(
         ("nat", "brokerbenchmark", "Push"),
     ],
 )
-def test_trials_come_home_from_nodes_whose_logs_cannot_be_read(
+def test_trials_are_collected_once_from_nodes_with_unreachable_logs(
     kubectl: Kubectl, cluster: Cluster, release: Release, profile: str, kind: str, way: str
 ) -> None:
-    """The operator is killed while the client measures. Each trial comes once, and none is measured again."""
+    """The operator is killed while the client measures. No trial is measured again."""
     running = Running(kubectl, "edge", kind)
     with ExitStack() as stack:
         if way == "Push":
@@ -91,7 +91,7 @@ def test_trials_come_home_from_nodes_whose_logs_cannot_be_read(
             stack.callback(release.install)
         stack.enter_context(cluster.edge(profile, NODE))
         with cluster.link("cloud-1", SLOW):
-            kubectl.apply(JOURNEYS[kind])
+            kubectl.apply(SLOW_BENCHMARKS[kind])
             wait_for("a trial", lambda: open_trials(running, cluster), 120)
             with held(running, cluster):
                 release.kill(cluster)
@@ -103,14 +103,14 @@ def test_trials_come_home_from_nodes_whose_logs_cannot_be_read(
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize("kind", JOURNEYS)
+@pytest.mark.parametrize("kind", SLOW_BENCHMARKS)
 def test_a_node_whose_link_flaps_loses_no_trial(
     kubectl: Kubectl, cluster: Cluster, release: Release, kind: str
 ) -> None:
-    """It is away for 90 s in each 5 min, first in a trial. The operator is killed while it is away."""
+    """The link is down for 90 s of every 5 min, first during a trial. The operator is killed while it is down."""
     running = Running(kubectl, "edge", kind)
     with cluster.link("cloud-1", SLOW):
-        kubectl.apply(JOURNEYS[kind])
+        kubectl.apply(SLOW_BENCHMARKS[kind])
         wait_for("a trial", lambda: open_trials(running, cluster), 120)
         with cluster.edge("flapping", NODE):
             wait_for("the outage", lambda: running.status["run"].get("outages"), 120)

@@ -1,4 +1,4 @@
-"""Records of page cache, disk and network are true."""
+"""Results report page cache, disk and network correctly."""
 
 from typing import Any
 
@@ -56,16 +56,18 @@ TOOLS = {"clients": {"nodeClassNames": ["user"], "engines": list(ENGINES)}, "ver
         pytest.param("HostNetwork", {}, marks=pytest.mark.privileged, id="HostNetwork"),
     ],
 )
-def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str, more: dict[str, Any]) -> None:
-    asked = {"access": access, "tls": ["None", "TLSv1.3"], "verifyDigest": True, "repetitions": 1, **more}
-    kubectl.apply(file_transfer(**asked))
+def test_files_are_transferred_by_every_access_with_and_without_tls(
+    kubectl: Kubectl, access: str, more: dict[str, Any]
+) -> None:
+    spec = {"access": access, "tls": ["None", "TLSv1.3"], "verifyDigest": True, "repetitions": 1, **more}
+    kubectl.apply(file_transfer(**spec))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
     assert_every_trial_once(running, 1)
     for result in running.results:
         transfer, levels = result["status"]["trials"][0]["transfer"], result["spec"]["levels"]
         engine = levels.get("engine", "Native")
-        assert transfer.get("digestVerified", False) == asked["verifyDigest"]
+        assert transfer.get("digestVerified", False) == spec["verifyDigest"]
         assert transfer.get("direction", "Download") == levels.get("direction", "Download")
         assert result["status"]["engine"]["name"] == ENGINES[engine]
         assert transfer["bytes"] == transfer["downloads"] * 2**20
@@ -73,8 +75,8 @@ def test_every_access_with_and_without_tls(kubectl: Kubectl, access: str, more: 
     assert_nothing_left(running)
 
 
-def test_files_on_a_claim(kubectl: Kubectl) -> None:
-    """Downloads run at the same time after a preflight, with a user ID that the platform assigns."""
+def test_files_on_a_claim_are_downloaded_in_parallel(kubectl: Kubectl) -> None:
+    """The platform assigns the user ID. A preflight precedes the downloads."""
     storage = {"volumeClaimTemplate": {"storageClassName": CLASS}}
     kubectl.apply(file_transfer(storage=storage, concurrency=[1, 4], repetitions=1, preflight=SHORT_PREFLIGHT))
     running = Running(kubectl)
@@ -91,8 +93,8 @@ def test_files_on_a_claim(kubectl: Kubectl) -> None:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_loss_is_recorded_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Drops 1% of the packets that enter the user's node, so the server retransmits some."""
+def test_packet_loss_appears_as_retransmits_of_the_server(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The user's node drops 1% of the packets that enter it, so the server retransmits some."""
     chance = ["-m", "statistic", "--mode", "random", "--probability", "0.01"]
     rule = ["FORWARD", "-p", "tcp", *chance, "-j", "DROP"]
     machine = cluster.node("user-1").machine
@@ -111,7 +113,7 @@ def test_loss_is_recorded_at_the_sender(kubectl: Kubectl, cluster: Cluster) -> N
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_every_result_has_its_network_and_whether_it_was_the_limit(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_results_contain_their_network_and_whether_it_was_the_bottleneck(kubectl: Kubectl, cluster: Cluster) -> None:
     preflight = {**SHORT_PREFLIGHT, "durationSeconds": 4}
     with cluster.link("cloud-1", "100mbit"):
         kubectl.apply(file_transfer(fileSizes=["1Ki", "16Mi"], access="NodePort", repetitions=2, preflight=preflight))

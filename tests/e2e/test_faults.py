@@ -17,7 +17,7 @@ ESTABLISHED = "01"  # the state in /proc/net/tcp
 
 
 @pytest.mark.timing
-def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_run_continues_after_its_client_pod_is_killed(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(file_transfer(fileSizes=["512Ki"], repetitions=4))
     running = Running(kubectl)
     strike(running, cluster, lambda: kill_pod(running, cluster, "client"), trial=2, slow="cloud-1")
@@ -30,7 +30,7 @@ def test_client_pod_killed(kubectl: Kubectl, cluster: Cluster) -> None:
 
 
 @pytest.mark.timing
-def test_server_pod_killed_during_a_transfer(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_transfer_retries_after_its_server_pod_is_killed(kubectl: Kubectl, cluster: Cluster) -> None:
     kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=2, access="ClusterIP", retry={"attempts": 1000}))
     running = Running(kubectl)
     strike(running, cluster, lambda: kill_pod(running, cluster, "server"), slow="cloud-1")
@@ -40,8 +40,8 @@ def test_server_pod_killed_during_a_transfer(kubectl: Kubectl, cluster: Cluster)
 
 
 @pytest.mark.release
-def test_api_server_down_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Nothing is lost. The next benchmark starts when controllers, scheduler and DNS see the API server again."""
+def test_outage_of_the_api_server_loses_no_trial(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The next benchmark starts when controllers, scheduler and DNS are connected to the API server again."""
     kubectl.apply(file_transfer(fileSizes=["512Mi"], repetitions=4))
     running = Running(kubectl)
     running.wait_for_pod("client")
@@ -64,8 +64,8 @@ def test_api_server_down_for_a_minute(kubectl: Kubectl, cluster: Cluster) -> Non
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_nginx_paused_for_longer_than_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
-    """When the kernel's buffer of the file is read, the client reconnects and waits for a response."""
+def test_client_reconnects_when_nginx_pauses_beyond_the_read_timeout(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The client first reads what the kernel has buffered. Then it reconnects and waits for a response."""
     retry = {"readTimeoutMilliseconds": 500, "waitMilliseconds": 100, "attempts": 1000}
     kubectl.apply(file_transfer(fileSizes=["64Mi"], repetitions=1, retry=retry))
     running = Running(kubectl)

@@ -1,4 +1,4 @@
-"""Foreign files in a folder of the node are neither served nor changed, and no link leads out of it."""
+"""Foreign files in a folder of the node are neither served nor changed. No symbolic link leads out of it."""
 
 import signal
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ GET = "exec 3<>/dev/tcp/{host}/{port}; printf 'GET {path} HTTP/1.0\\r\\n\\r\\n' 
 
 @dataclass(frozen=True)
 class Folder:
-    """A folder of the server's node, and another one elsewhere. `path` does not exist yet."""
+    """A folder on the server's node, and another one elsewhere. `path` does not exist yet."""
 
     node: NodeMachine
     path: str
@@ -34,13 +34,13 @@ class Folder:
         return self.node.machine.output("sh", "-ec", script)
 
     def facts(self, *paths: str) -> list[str]:
-        """Returns mode and owner of each path. For a link they are the link's own."""
+        """Returns mode and owner of each path, without following a symbolic link."""
         return self.shell(f"stat --format='%A %u:%g %N' {' '.join(paths)}").splitlines()
 
 
 @pytest.fixture
 def folder(kubectl: Kubectl, cluster: Cluster) -> Iterator[Folder]:
-    """A folder for the test."""
+    """Yields a folder for the test, and removes it at the end."""
     name = kubectl.namespace
     folder = Folder(cluster.node("cloud-1"), f"/var/lib/tierbench/{name}", f"/srv/{name}")
     folder.shell(f"mkdir --mode=700 {folder.elsewhere}")
@@ -89,7 +89,7 @@ def test_foreign_files_are_neither_served_nor_changed(kubectl: Kubectl, cluster:
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_files_of_a_node_that_loses_power_are_used_after_its_boot_and_removed_at_the_end(
+def test_files_survive_a_power_cut_of_the_node_and_are_removed_at_the_end(
     kubectl: Kubectl, cluster: Cluster, folder: Folder
 ) -> None:
     kubectl.apply(file_transfer(storage={"hostPath": {"path": folder.path}}, fileSizes=["64Mi"]))
@@ -109,7 +109,7 @@ def test_files_of_a_node_that_loses_power_are_used_after_its_boot_and_removed_at
 
 
 @pytest.mark.parametrize(
-    ("link", "reason", "says"),
+    ("link", "reason", "text"),
     [
         pytest.param("", "ContainerRefused", "subPath", id="folder"),
         pytest.param(
@@ -119,8 +119,8 @@ def test_files_of_a_node_that_loses_power_are_used_after_its_boot_and_removed_at
         ),
     ],
 )
-def test_a_link_out_of_the_storage_is_refused(
-    kubectl: Kubectl, folder: Folder, link: str, reason: str, says: str
+def test_a_symbolic_link_out_of_the_storage_is_refused(
+    kubectl: Kubectl, folder: Folder, link: str, reason: str, text: str
 ) -> None:
     folder.shell(f"mkdir -p $(dirname {folder.path}{link}); ln -s {folder.elsewhere} {folder.path}{link}")
     before = folder.facts(folder.elsewhere)
@@ -130,7 +130,7 @@ def test_a_link_out_of_the_storage_is_refused(
     running.wait_for_phase("Failed")
     status = running.results[0]["status"]
     assert status["reason"] == reason
-    assert says in status["message"]
+    assert text in status["message"]
     assert folder.shell(f"ls -A {folder.elsewhere}") == ""
     assert folder.facts(folder.elsewhere) == before
     assert_nothing_left(running)

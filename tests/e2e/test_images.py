@@ -1,4 +1,4 @@
-"""Nodes without our images get them from a registry or from an archive, as users' clusters do."""
+"""Nodes without the images get them from a registry or from an archive, as nodes of users do."""
 
 import os
 import secrets
@@ -27,7 +27,7 @@ PLATFORMS = ("linux/amd64", "linux/arm64", "linux/arm/v7")
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Iterator[Cluster]:
-    """A new cluster of two nodes, which have only the image of the sandbox."""
+    """A new cluster of two nodes that have only the sandbox image."""
     nodes = tmp_path / "nodes.toml"
     nodes.write_text(NODES)
     cluster = Cluster(f"images-{secrets.token_hex(3)}")
@@ -41,7 +41,7 @@ def bare(tmp_path: Path) -> Iterator[Cluster]:
 
 @pytest.fixture
 def release(bare: Cluster) -> Release:
-    """A release in the new cluster, with no value about images."""
+    """A release in the new cluster, without values for images."""
     path = f"{bare.binaries}:{os.environ['PATH']}"
     environment = {**os.environ, "KUBECONFIG": str(bare.kubeconfig), "PATH": path}
     return Release("tierbench", Kubectl(environment, "tierbench"), built_in=False)
@@ -66,8 +66,8 @@ def make_namespaces(release: Release) -> tuple[Kubectl, Kubectl]:
     return found
 
 
-def complete_a_benchmark(release: Release) -> Running:
-    """Runs the chart's own test, which waits for the operator, and a benchmark of one file."""
+def run_benchmark(release: Release) -> Running:
+    """Runs the chart's test, which waits for the operator, and a benchmark of one file."""
     release.kubectl("delete", "pods", "--selector=app.kubernetes.io/name=tierbench", "--wait=false")
     release.test()
     kubectl = release.kubectl.inside("bench")
@@ -85,7 +85,7 @@ def test_cluster_without_images_pulls_them_from_a_registry(bare: Cluster, releas
         assert f"--set global.imageRegistry={address}/team" in output
         make_namespaces(release)
         release.install(f"global.imageRegistry={address}/team")
-        running = complete_a_benchmark(release)
+        running = run_benchmark(release)
     assert running.results[0]["spec"]["service"]["image"] == reference("nginx", f"{address}/team")
 
 
@@ -102,7 +102,7 @@ def test_registry_with_a_password_needs_a_login_and_a_pull_secret(
         for kubectl in make_namespaces(release):
             kubectl("create", "secret", "docker-registry", "registry", f"--docker-server={address}", *account)
         release.install(f"global.imageRegistry={address}", "imagePullSecrets[0].name=registry")
-        complete_a_benchmark(release)
+        run_benchmark(release)
 
 
 def test_cluster_without_images_imports_an_archive(bare: Cluster, release: Release) -> None:
@@ -114,7 +114,7 @@ def test_cluster_without_images_imports_an_archive(bare: Cluster, release: Relea
     assert {reference(image) for image in images.images(host())} <= names(bare)
     make_namespaces(release)
     release.install()
-    complete_a_benchmark(release)
+    run_benchmark(release)
 
 
 def test_pushed_image_is_one_index_of_all_platforms() -> None:

@@ -8,7 +8,7 @@ from tests.e2e.operator_release import Release
 
 
 def advised(kubectl: Kubectl, *reasons: str) -> dict[str, Any]:
-    """Returns the status of the advice when it is answered for one of these reasons."""
+    """Waits until the advice has an answer with one of these reasons, and returns its status."""
 
     def answered() -> dict[str, Any] | None:
         status: dict[str, Any] = kubectl.get("placementadvice", "files").get("status", {})

@@ -4,8 +4,8 @@ from tests.e2e.benchmarks import Running, assert_every_trial_once, assert_nothin
 from tests.e2e.kubectl import Kubectl
 
 
-def test_both_brokers_in_one_table(kubectl: Kubectl) -> None:
-    """Both brokers are measured under equal conditions, encrypted, with the settings for their node."""
+def test_kafka_and_mosquitto_are_measured_under_equal_conditions(kubectl: Kubectl) -> None:
+    """Both brokers use TLS. Kafka has the settings for its node."""
     kubectl.apply(
         broker(
             brokers=[{"name": "mosquitto", "mosquitto": {}}, {"name": "kafka", "kafka": {}}],

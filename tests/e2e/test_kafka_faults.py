@@ -1,4 +1,4 @@
-"""A Kafka that is killed, has no memory, or refuses a client has a reason, and its messages are counted."""
+"""Kafka is killed, runs out of memory, or refuses a client. The reason is reported, and messages are counted."""
 
 import signal
 from contextlib import suppress
@@ -30,7 +30,7 @@ def measure(kubectl: Kubectl, name: str = "brokers", **spec: Any) -> Running:
 
 
 def java(running: Running, cluster: Cluster) -> Process:
-    """Returns the process of the Kafka."""
+    """Returns the process of Kafka."""
     pod = running.wait_for_pod("server")["metadata"]["name"]
     found = map(Process, pids(cluster, running.kubectl.namespace, pod, "java"))
     return next(process for process in found if process.name == "java")
@@ -52,8 +52,8 @@ def test_killed_kafka_loses_no_acknowledged_message(kubectl: Kubectl, cluster: C
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> None:
-    """The kernel kills Kafka during a trial. It gets no memory at all, because with a little it would only be slow."""
+def test_kafka_that_runs_out_of_memory_is_reported(kubectl: Kubectl, cluster: Cluster) -> None:
+    """The kernel kills Kafka during a trial. Kafka gets no memory at all, because a little would only make it slow."""
     forever = {**LONG, "pacing": {"type": "AsFastAsPossible"}, "load": {"durationSeconds": 600}}
     running = measure(kubectl, **forever)
     strike(running, cluster, lambda: _take_memory(java(running, cluster).pid), phases=("Failed",))
@@ -64,10 +64,9 @@ def test_kafka_without_memory_is_named(kubectl: Kubectl, cluster: Cluster) -> No
 
 
 def _take_memory(pid: int) -> None:
-    """Allocates 1 MiB after another, page cache first, until the kernel kills the process.
+    """Takes memory from the process, page cache first, in steps of 1 MiB, until the kernel kills the process.
 
-    With control groups of version 1 nothing more can be allocated at the end. The kernel kills the process at its next
-    page.
+    With control groups of version 1 the process gets no more memory at the end. The kernel kills it at its next page.
     """
     groups = [line.split(":", 2)[1:] for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines()]
     path = next(path for controllers, path in groups if controllers in ("memory", ""))
@@ -88,13 +87,13 @@ def test_external_kafka_rejects_users_that_it_does_not_trust(kubectl: Kubectl) -
     for name, user in accounts.items():
         data = {"username": user, "password": "wrong" if name == "forger" else user}
         kubectl.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "stringData": data})
-    ends = {name: _ended(kubectl, name, address) for name in accounts}
-    reasons = {name: running.results[0]["status"].get("reason", "") for name, running in ends.items()}
+    runs = {name: _measure_external(kubectl, name, address) for name in accounts}
+    reasons = {name: running.results[0]["status"].get("reason", "") for name, running in runs.items()}
     assert reasons == {"trusted": "", "stranger": "NotAuthorized", "forger": "CredentialsRefused"}
-    assert ends["trusted"].results[0]["status"]["counts"]["messages"]["received"] == 100
+    assert runs["trusted"].results[0]["status"]["counts"]["messages"]["received"] == 100
 
 
-def _ended(kubectl: Kubectl, name: str, address: str) -> Running:
+def _measure_external(kubectl: Kubectl, name: str, address: str) -> Running:
     external = {"address": address, "protocol": "Kafka", "secretRef": {"name": name}}
     timeouts = {"firstMessageSeconds": 120}
     running = measure(kubectl, name, brokers=[{"name": "site", "external": external}], servers=None, timeouts=timeouts)

@@ -1,4 +1,4 @@
-"""Links on a real cluster: they have the declared rate and delay, both ways, and a reason if there can be none."""
+"""On a real cluster, links have the declared rate and delay in both directions, or fail with a reason."""
 
 from typing import Any
 
@@ -46,7 +46,7 @@ def reasons(result: dict[str, Any], notes: str) -> set[str]:
 
 
 @pytest.mark.measures
-def test_messages_take_the_round_trip_of_the_link(kubectl: Kubectl) -> None:
+def test_messages_take_the_declared_round_trip_of_the_link(kubectl: Kubectl) -> None:
     """The messages are so short that the rate of the link adds nothing."""
     load: dict[str, Any] = {"payload": {"sizes": [64]}, "load": {"messagesPerPublisher": 20}}
     found = by_link(kubectl, broker(links=[LTE, DIRECT], **load), "brokerbenchmark")
@@ -60,7 +60,7 @@ def test_messages_take_the_round_trip_of_the_link(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.measures
-def test_files_come_at_the_rate_of_the_link(kubectl: Kubectl) -> None:
+def test_files_arrive_at_the_declared_rate_of_the_link(kubectl: Kubectl) -> None:
     found = by_link(kubectl, file_transfer(links=[LTE, DIRECT], fileSizes=["4Mi"]), "filetransferbenchmark")
     (slow,), (fast,) = found["lte"], found["direct"]
     rate = 8 * mean(slow, "throughputBytesPerSecond")
@@ -73,7 +73,7 @@ def test_files_come_at_the_rate_of_the_link(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.measures
-def test_networks_have_both_rates_and_the_trace(kubectl: Kubectl) -> None:
+def test_network_benchmark_measures_the_rates_and_the_trace_of_its_links(kubectl: Kubectl) -> None:
     data = {"up": "0,5\n1,5\n", "down": "0,8\n1,8\n"}
     kubectl.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "drive"}, "data": data})
     trace = {"name": "recorded", "trace": {"configMapRef": {"name": "drive"}}}
@@ -90,7 +90,7 @@ def test_networks_have_both_rates_and_the_trace(kubectl: Kubectl) -> None:
         assert mean(result, "pingMinNanoseconds") == pytest.approx(ROUND_TRIP, abs=3e6)
 
 
-def test_a_trace_that_is_missing_is_named(kubectl: Kubectl) -> None:
+def test_a_missing_trace_is_reported(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(links=[{"name": "recorded", "trace": {"configMapRef": {"name": "nowhere"}}}]))
     running = Running(kubectl)
     running.wait_for_phase("Failed", seconds=300)

@@ -22,15 +22,15 @@ LIMIT = ("timeout", "60", "bash", "-c")
 
 
 @dataclass(frozen=True)
-class Stranger:
-    """A foreign pod, in a namespace of its own."""
+class ForeignPod:
+    """A foreign pod in another namespace."""
 
     kubectl: Kubectl
 
     def reaches(self, address: str, port: int) -> bool:
-        """Returns whether a connection succeeds. A connection that is only slow fails the test."""
+        """Returns whether a connection succeeds. A slow connection fails the test."""
         try:
-            self.kubectl("exec", "stranger", "--", *LIMIT, CONNECT.format(address=address, port=port))
+            self.kubectl("exec", "foreign-pod", "--", *LIMIT, CONNECT.format(address=address, port=port))
         except KubectlError as error:
             if "refused" not in str(error):
                 raise
@@ -39,10 +39,10 @@ class Stranger:
 
 
 @pytest.fixture
-def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) -> Iterator[Stranger]:
+def foreign_pod(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) -> Iterator[ForeignPod]:
     """A foreign pod on the node of the benchmarks' clients. Restarted nodes enforce policies again."""
     cluster.network_policies(True)
-    elsewhere = kubectl.inside(f"{kubectl.namespace}-strange")
+    elsewhere = kubectl.inside(f"{kubectl.namespace}-foreign")
     elsewhere.create_namespace()
     container = {
         "name": "shell",
@@ -51,9 +51,9 @@ def stranger(environment: dict[str, str], cluster: Cluster, kubectl: Kubectl) ->
         "command": ["sleep", "infinity"],
     }
     spec = {"nodeSelector": {"hw": "user"}, "containers": [container], "terminationGracePeriodSeconds": 0}
-    elsewhere.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stranger"}, "spec": spec})
-    elsewhere("wait", "pod", "stranger", "--for=condition=Ready", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
-    yield Stranger(elsewhere)
+    elsewhere.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "foreign-pod"}, "spec": spec})
+    elsewhere("wait", "pod", "foreign-pod", "--for=condition=Ready", f"--timeout={60 * TIMEOUT_FACTOR:.0f}s")
+    yield ForeignPod(elsewhere)
     elsewhere("delete", "namespace", elsewhere.namespace, "--wait=false")
 
 
@@ -72,10 +72,10 @@ KINDS = pytest.mark.parametrize(
 
 @KINDS
 @pytest.mark.timing
-def test_foreign_pods_reach_no_port_of_a_benchmark(
-    kubectl: Kubectl, cluster: Cluster, release: Release, stranger: Stranger, given: dict[str, Any], port: int
+def test_foreign_pods_reach_no_internal_port_of_a_benchmark(
+    kubectl: Kubectl, cluster: Cluster, release: Release, foreign_pod: ForeignPod, given: dict[str, Any], port: int
 ) -> None:
-    """A client of the benchmark reaches each port at the same time."""
+    """At the same time, a client of the benchmark reaches each of these ports."""
     kubectl.apply(given)
     running = Running(kubectl, "measured", given["kind"].lower())
 
@@ -95,14 +95,14 @@ def test_foreign_pods_reach_no_port_of_a_benchmark(
         if given["spec"].get("access") == "NodePort":
             service = kubectl.get("service", server["metadata"]["name"])
             port_of_node = service["spec"]["ports"][0]["nodePort"]
-            wait_for("a port of the node", lambda: stranger.reaches(server["status"]["hostIP"], port_of_node))
+            wait_for("a port of the node", lambda: foreign_pod.reaches(server["status"]["hostIP"], port_of_node))
         else:
             closed.append(port)
         for one in closed:
-            assert not stranger.reaches(address, one)
+            assert not foreign_pod.reaches(address, one)
             assert client_reaches(address, one)
         operator = release.kubectl.get("pod", release.pod)["status"]["podIP"]
-        wait_for("the operator", lambda: stranger.reaches(operator, OPERATOR))
+        wait_for("the operator", lambda: foreign_pod.reaches(operator, OPERATOR))
 
     strike(running, cluster, check_ports, slow="cloud-1" if given is FILES else "")
     assert {result["status"]["phase"] for result in running.results} == {"Complete"}

@@ -1,4 +1,4 @@
-"""Networks on a real cluster: the rate of links, both protocols and directions, and blocked protocols."""
+"""On a real cluster, networks are measured with both protocols in all directions. Blocked protocols are reported."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ UDP_BITS = 20_000_000
 
 
 def run(kubectl: Kubectl, **spec: Any) -> list[dict[str, Any]]:
-    """Returns the results of a completed benchmark."""
+    """Measures a benchmark, and returns its results."""
     kubectl.apply(network(**spec))
     running = Running(kubectl, "networks", "networkbenchmark")
     running.wait_for_phase("Complete", "Failed", seconds=120)
@@ -33,8 +33,8 @@ def mean(result: dict[str, Any], quantity: str) -> float:
     return float(result["status"]["statistics"][quantity]["mean"])
 
 
-def test_tcp_and_udp_in_each_direction(kubectl: Kubectl) -> None:
-    """Checks the fields that every trial has. A NodePort serves both protocols."""
+def test_tcp_and_udp_are_measured_in_each_direction(kubectl: Kubectl) -> None:
+    """Every trial has the expected fields. One NodePort serves both protocols."""
     spec = {"protocols": ["TCP", "UDP"], "streams": [2], "udp": {"kilobitsPerSecond": 1000}, "repetitions": 3}
     results = run(kubectl, access="NodePort", trim={"lowest": 1, "highest": 1}, **spec)
     levels = [(result["spec"]["levels"]["protocol"], result["spec"]["levels"]["direction"]) for result in results]
@@ -119,7 +119,7 @@ def running_at(pod: dict[str, Any]) -> str:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_udp_in_both_directions_at_once_by_node_port(kubectl: Kubectl) -> None:
+def test_udp_is_measured_in_both_directions_at_once_by_node_port(kubectl: Kubectl) -> None:
     spec = {"protocols": ["UDP"], "directions": ["Bidirectional"], "udp": {"kilobitsPerSecond": UDP_BITS // 1000}}
     (result,) = run(kubectl, access="NodePort", **spec)
     assert result["status"]["phase"] == "Complete", result["status"]
@@ -148,7 +148,7 @@ def test_blocked_udp_fails_only_its_cases(kubectl: Kubectl, cluster: Cluster) ->
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_forbidden_ping_fails_with_what_to_do(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_forbidden_ping_is_reported_with_what_to_do(kubectl: Kubectl, cluster: Cluster) -> None:
     """The client's network namespace forbids ping after the echo requests of the first trial."""
     kubectl.apply(network(directions=["Upload"], durationSeconds=5))
     running = Running(kubectl, "networks", "networkbenchmark")
@@ -166,16 +166,16 @@ def test_forbidden_ping_fails_with_what_to_do(kubectl: Kubectl, cluster: Cluster
     running.wait_for_description("PingNotPermitted", "allow the sysctl net.ipv4.ping_group_range")
 
 
-def at_once(**spec: Any) -> dict[str, Any]:
-    """Returns a benchmark of two clients on links of different rates, with a server that can serve both."""
+def simultaneous(**spec: Any) -> dict[str, Any]:
+    """Returns the spec of a benchmark with two simultaneous clients on different nodes."""
     clients = {"nodeClassNames": ["cloud", "jetson-nano"], "modes": ["Simultaneous"]}
     return {"servers": {"nodeClassNames": ["user"]}, "clients": clients, "directions": ["Upload"], **spec}
 
 
 @pytest.mark.release
-def test_clients_one_by_one_and_all_at_once(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Results name their clients, and the client on the faster link got more while both measured."""
-    spec = at_once(repetitions=1)
+def test_clients_are_measured_alone_and_simultaneously(kubectl: Kubectl, cluster: Cluster) -> None:
+    """Results name their clients. The client on the faster link gets more while both measure."""
+    spec = simultaneous(repetitions=1)
     spec["clients"]["modes"] = ["Alone", "Simultaneous"]
     with cluster.link("cloud-1", "10mbit"), cluster.link("jetson-1", "100mbit"):
         results = run(kubectl, **spec)
@@ -196,9 +196,9 @@ def clients(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
+def test_simultaneous_clients_fill_their_links(kubectl: Kubectl, cluster: Cluster) -> None:
     with cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "100mbit"):
-        (result,) = run(kubectl, **at_once(durationSeconds=6))
+        (result,) = run(kubectl, **simultaneous(durationSeconds=6))
     status = result["status"]
     for client, link in ((1, 50e6), (2, 100e6)):
         assert mean(result, f"client{client}BitsPerSecond") == pytest.approx(link * PAYLOAD_SHARE, rel=0.03)
@@ -211,8 +211,8 @@ def test_clients_at_once_share_by_their_links(kubectl: Kubectl, cluster: Cluster
 
 @pytest.mark.measures
 @pytest.mark.release
-def test_clients_have_their_links_alone_and_share_the_servers_link(kubectl: Kubectl, cluster: Cluster) -> None:
-    spec = at_once(durationSeconds=2, repetitions=1)
+def test_clients_fill_their_links_alone_and_share_the_servers_link(kubectl: Kubectl, cluster: Cluster) -> None:
+    spec = simultaneous(durationSeconds=2, repetitions=1)
     spec["clients"]["modes"] = ["Alone", "Simultaneous"]
     with cluster.link("user-1", "60mbit"), cluster.link("cloud-1", "50mbit"), cluster.link("jetson-1", "50mbit"):
         results = run(kubectl, **spec)
@@ -223,8 +223,8 @@ def test_clients_have_their_links_alone_and_share_the_servers_link(kubectl: Kube
 
 
 @pytest.mark.timing
-def test_a_client_that_dies_does_not_affect_the_other(kubectl: Kubectl, cluster: Cluster) -> None:
-    kubectl.apply(network(**at_once(durationSeconds=4)))
+def test_a_killed_client_does_not_affect_the_other_one(kubectl: Kubectl, cluster: Cluster) -> None:
+    kubectl.apply(network(**simultaneous(durationSeconds=4)))
     running = Running(kubectl, "networks", "networkbenchmark")
 
     def kill_second() -> None:
@@ -234,13 +234,13 @@ def test_a_client_that_dies_does_not_affect_the_other(kubectl: Kubectl, cluster:
 
     strike(running, cluster, kill_second)
     (result,) = running.results
-    marked, whole = result["status"]["trials"]
-    assert (marked["outcome"], marked["failure"]["reason"]) == ("Failed", "ClientLost")
-    kept, lost = marked["network"]["shares"]
+    failed, completed = result["status"]["trials"]
+    assert (failed["outcome"], failed["failure"]["reason"]) == ("Failed", "ClientLost")
+    kept, lost = failed["network"]["shares"]
     assert kept["bitsPerSecond"] > 0
     assert lost["failure"]["reason"] == "ClientLost"
-    assert (whole["outcome"], len(whole["network"]["shares"])) == ("Completed", 2)
-    story = running.wait_for_description("A new client continues with trial 2")
-    assert story.count("A new client continues with trial 2") == 1, story
+    assert (completed["outcome"], len(completed["network"]["shares"])) == ("Completed", 2)
+    description = running.wait_for_description("A new client continues with trial 2")
+    assert description.count("A new client continues with trial 2") == 1, description
     assert result["status"]["counts"]["interruptions"] == 1
     assert_nothing_left(running)

@@ -1,4 +1,4 @@
-"""A machine that is no node joins an external class, measures, is cut off meanwhile, and has the numbers of a pod."""
+"""A machine outside the cluster joins an external class. It loses its connection, and measures the same as a pod."""
 
 import json
 import os
@@ -40,7 +40,7 @@ LAPTOP = {"apiVersion": API_VERSION, "kind": "NodeClass", "metadata": {"name": "
 
 @dataclass
 class Machine:
-    """A network namespace at the cluster's switch, and the member that runs in it."""
+    """A network namespace that is connected to the cluster's switch, and the member that runs in it."""
 
     cluster: Cluster
     folder: Path
@@ -48,7 +48,7 @@ class Machine:
     member: subprocess.Popen[bytes] | None = None
 
     def plug(self) -> None:
-        """Creates the namespace with an address of the cluster's network."""
+        """Creates the namespace with an address in the cluster's network."""
         switch, address = self._switch, f"198.18.{self.cluster.addresses.number}.200/24"
         run("ip", "netns", "add", self.name)
         run("ip", "link", "add", self.name, "type", "veth", "peer", "name", "eth0", "netns", self.name)
@@ -63,11 +63,11 @@ class Machine:
         return cast(Namespaces, self.cluster.control_plane.machine)
 
     def connect(self, up: bool) -> None:
-        """Plugs the cable in, or out."""
+        """Sets the network interface up or down."""
         self._switch.network("ip", "link", "set", self.name, "up" if up else "down")
 
     def start(self, command: str) -> None:
-        """Runs the command that `kubectl tierbench join` printed, as a user who is not root."""
+        """Runs the command that `kubectl tierbench join` printed, as a user other than root."""
         program, *words = shlex.split(command)
         assert program == "tierbench-client"
         client, state = self.folder / "tierbench-client", self.folder / "state"
@@ -80,20 +80,20 @@ class Machine:
             self.member = subprocess.Popen([*within, str(client), *words, f"--state={state}"], stderr=log)
 
     def kill(self) -> None:
-        """Kills the member without a signal that it could handle."""
+        """Kills the member with a signal that it cannot handle."""
         if self.member is not None:
             self.member.kill()
             self.member.wait()
 
     @property
     def open_trial(self) -> int:
-        """The trial that has begun and not ended, by the lines that the member keeps, or 0. A warm-up trial is one."""
+        """Returns the number of the open trial, according to the member's lines, or 0. Warm-up trials count, too."""
         lines = self.folder / "state" / "lines"
         records = [json.loads(line) for line in lines.read_text().splitlines()] if lines.exists() else []
         return int(records[-1]["trial"]) if records and records[-1]["record"] == "TrialStarted" else 0
 
     def freeze_in_trial(self, least: int = 1) -> None:
-        """Returns while the member is frozen in the middle of a trial, of this number or a later one."""
+        """Stops the member in the middle of a trial with this number or a later one."""
         assert self.member is not None
         member = self.member
 
@@ -115,7 +115,7 @@ class Machine:
 
 @pytest.fixture
 def machine(cluster: Cluster) -> Iterator[Machine]:
-    """A machine that is no node."""
+    """A machine outside the cluster."""
     subprocess.run([ROOT / "images" / "programs", f"linux/{host().name}"], cwd=ROOT, check=True)
     with TemporaryDirectory(prefix="tierbench-outside-") as folder:
         Path(folder).chmod(0o755)
@@ -129,7 +129,7 @@ def machine(cluster: Cluster) -> Iterator[Machine]:
 
 @contextmanager
 def open_collector(release: Release, address: str) -> Iterator[None]:
-    """In the context machines outside reach the collector."""
+    """Lets machines outside the cluster reach the collector in the context."""
     port = (f"collector.address={address}:{PORT}", "collector.serviceType=NodePort", f"collector.nodePort={PORT}")
     release.install("collector.enabled=true", *port)
     try:
@@ -140,7 +140,7 @@ def open_collector(release: Release, address: str) -> Iterator[None]:
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_a_machine_that_is_no_node_measures_as_a_pod_does(
+def test_a_machine_outside_the_cluster_measures_the_same_as_a_pod(
     kubectl: Kubectl, release: Release, cluster: Cluster, machine: Machine
 ) -> None:
     with open_collector(release, cluster.addresses.node(2)):
@@ -154,12 +154,12 @@ def test_a_machine_that_is_no_node_measures_as_a_pod_does(
 
 def measure(kubectl: Kubectl, machine: Machine) -> None:
     running = Running(kubectl)
-    asked: dict[str, Any] = {
+    spec: dict[str, Any] = {
         "clients": {"nodeClassNames": ["laptop", "user"]},
         "access": "NodePort",
         "repetitions": TRIALS,
     }
-    kubectl.apply(file_transfer(**asked, fileSizes=["256Mi"], warmupTrials=1))
+    kubectl.apply(file_transfer(**spec, fileSizes=["256Mi"], warmupTrials=1))
     wait_for("it waits for a member", lambda: running.condition("Scheduled").get("reason") == "NoMember")
     assert "`kubectl tierbench join laptop`" in running.condition("Scheduled")["message"]
     wait_for("the class knows the collector", lambda: "collector" in kubectl.get("nodeclass", "laptop")["status"])
@@ -168,10 +168,10 @@ def measure(kubectl: Kubectl, machine: Machine) -> None:
 
     machine.freeze_in_trial()
     machine.connect(False)
-    cut = datetime.now(UTC)
+    cut_time = datetime.now(UTC)
     assert machine.member is not None
     machine.member.send_signal(signal.SIGCONT)
-    wait_for("the cut is over", lambda: datetime.now(UTC) > cut + timedelta(seconds=CUT_SECONDS))
+    wait_for("the cut is over", lambda: datetime.now(UTC) > cut_time + timedelta(seconds=CUT_SECONDS))
     machine.connect(True)
 
     machine.freeze_in_trial(2)
@@ -182,37 +182,37 @@ def measure(kubectl: Kubectl, machine: Machine) -> None:
     assert_every_trial_once(running, TRIALS)
     results = {result["spec"]["client"]["nodeClass"]: result for result in running.results}
     trials = results["laptop"]["status"]["trials"]
-    assert any(fell_into(cut, trial) for trial in trials), (cut, trials)
+    assert any(is_during(cut_time, trial) for trial in trials), (cut_time, trials)
     assert {trial.get("attempt", 1) for trial in trials} == {1, 2}
-    assert all(trial["server"] for trial in trials if not fell_into(cut, trial)), "the agent was not reached"
+    assert all(trial["server"] for trial in trials if not is_during(cut_time, trial)), "the agent was not reached"
     assert_nothing_left(running)
     members = kubectl.get("nodeclass", "laptop")["status"]["members"]
     assert [(one["name"], one["os"], one["ready"]) for one in members] == [("laptop-1", "linux", True)]
     nodes = {node["metadata"]["name"] for node in kubectl.list("nodes")}
     assert not any("laptop" in name for name in nodes)
-    medians = {name: median(result, cut) for name, result in results.items()}
+    medians = {name: median(result, cut_time) for name, result in results.items()}
     ratio = medians["laptop"] / medians["user"]
     print(f"a trial takes {medians} ns: {100 * (ratio - 1):+.1f}% outside")
     assert abs(ratio - 1) < 0.1, medians
 
 
 def measure_a_broker(kubectl: Kubectl) -> None:
-    """The member, which has waited meanwhile, exchanges messages by TLS with an account of its own."""
+    """Asserts that the member, which was idle, exchanges messages over TLS."""
     running = Running(kubectl, "brokers", "brokerbenchmark")
-    asked: dict[str, Any] = {"clients": {"nodeClassNames": ["laptop"]}, "access": "NodePort", "tls": ["TLSv1.3"]}
-    kubectl.apply(broker(**asked, repetitions=3, encryption=["AES128GCM"]))
+    spec: dict[str, Any] = {"clients": {"nodeClassNames": ["laptop"]}, "access": "NodePort", "tls": ["TLSv1.3"]}
+    kubectl.apply(broker(**spec, repetitions=3, encryption=["AES128GCM"]))
     running.wait_for_phase("Complete")
     assert_every_trial_once(running)
     assert_nothing_left(running)
 
 
-def fell_into(cut: datetime, trial: dict[str, Any]) -> bool:
-    """Whether a moment is within a trial, by the trial's own clock."""
+def is_during(moment: datetime, trial: dict[str, Any]) -> bool:
+    """Returns whether a moment is within a trial by the client's clock."""
     begun = datetime.fromisoformat(trial["startTime"])
-    return begun <= cut <= begun + timedelta(microseconds=trial["durationNanoseconds"] / 1000)
+    return begun <= moment <= begun + timedelta(microseconds=trial["durationNanoseconds"] / 1000)
 
 
-def median(result: dict[str, Any], cut: datetime) -> int:
-    """Returns the median duration of the counted trials that were not cut."""
-    trials = [one for one in result["status"]["trials"] if not one.get("warmup") and not fell_into(cut, one)]
+def median(result: dict[str, Any], cut_time: datetime) -> int:
+    """Returns the median duration of the counted trials, except the one during the cut."""
+    trials = [one for one in result["status"]["trials"] if not one.get("warmup") and not is_during(cut_time, one)]
     return int(sorted(one["durationNanoseconds"] for one in trials)[len(trials) // 2])

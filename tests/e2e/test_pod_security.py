@@ -1,4 +1,4 @@
-"""The operator runs on a control plane that admits no other pods. tests/api checks the Pod Security Standards."""
+"""The operator runs on a tainted control plane. tests/api checks the Pod Security Standards."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""A client does not connect to addresses that the policy refuses and only the client can resolve."""
+"""A client does not connect to an address that the policy refuses and that only the client can resolve."""
 
 import pytest
 

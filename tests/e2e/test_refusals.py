@@ -7,7 +7,7 @@ from tests.e2e.kubectl import Kubectl
 
 
 @pytest.mark.release
-def test_disk_too_small(kubectl: Kubectl) -> None:
+def test_files_larger_than_the_disk_fail_with_the_reason(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(fileSizes=["16Ti"]))
     running = Running(kubectl)
     running.wait_for_phase("Failed", seconds=90)

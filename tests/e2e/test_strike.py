@@ -10,7 +10,7 @@ from tests.e2e.strike import NotStruck, strike
 
 @pytest.mark.release
 def test_a_strike_outside_of_all_trials_is_reported(kubectl: Kubectl, cluster: Cluster) -> None:
-    """Trials are over before any load is seen. Each run has twice the load of the previous run."""
+    """Trials end before the harness sees any load. Each run has twice the load of the previous one."""
     struck: list[str] = []
     kubectl.apply(file_transfer(fileSizes=["1Ki"], repetitions=1))
     running = Running(kubectl)

@@ -1,4 +1,4 @@
-"""Kafka by Strimzi is compared with Mosquitto on a real cluster.
+"""Kafka that Strimzi deploys is compared with Mosquitto on a real cluster.
 
 In the built-in cluster a stand-in replaces Strimzi's operator. With CLUSTER=current it is a real Strimzi.
 """
@@ -91,15 +91,16 @@ def _names(measured: Running) -> list[str]:
 
 
 @built_in
-def test_without_strimzi(kubectl: Kubectl) -> None:
-    """Strimzi's definitions are not installed."""
+def test_kafka_by_strimzi_fails_when_strimzi_is_not_installed(kubectl: Kubectl) -> None:
     measured = measure(kubectl)
     measured.wait_for_phase("Failed", seconds=SECONDS)
     assert measured.results[0]["status"]["reason"] == "StrimziNotFound"
 
 
-def test_measured_with_mosquitto(kubectl: Kubectl, release: Release, stand_in: StandIn | None) -> None:
-    """Conditions are equal and encrypted. The operator is killed while Strimzi's objects become ready."""
+def test_strimzi_and_mosquitto_are_measured_under_equal_conditions(
+    kubectl: Kubectl, release: Release, stand_in: StandIn | None
+) -> None:
+    """Both brokers use TLS. The operator is killed while Strimzi's objects become ready."""
     brokers, order = [MOSQUITTO, strimzi()], {"passes": 1}
     measured = measure(kubectl, brokers=brokers, delivery=["ExactlyOnce"], tls=["TLSv1.3"], order=order)
     wait_for("a Kafka", lambda: kubectl.list("kafkas"), SECONDS)
@@ -141,7 +142,7 @@ def test_killed_broker_loses_no_acknowledged_message(
         kubectl("exec", broker_pod(measured)["metadata"]["name"], "--container=kafka", "--", "sh", "-c", KILL)
 
     def kill_operator() -> None:
-        wait_for("the topic goes", lambda: not kubectl.list("kafkatopics"), SECONDS)
+        wait_for("the topic is deleted", lambda: not kubectl.list("kafkatopics"), SECONDS)
         kill(release)
 
     if BUILT_IN:
@@ -174,7 +175,7 @@ def test_each_broker_that_does_not_start_is_reported_and_the_next_one_is_tried(
 
 
 @built_in
-def test_no_operator_of_strimzi_watches_the_namespace(kubectl: Kubectl, stand_in: StandIn) -> None:
+def test_namespace_that_no_strimzi_operator_watches_is_reported(kubectl: Kubectl, stand_in: StandIn) -> None:
     stand_in.watching = False
     try:
         measured = measure(kubectl, timeouts={"schedulingSeconds": 5})

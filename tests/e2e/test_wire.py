@@ -1,4 +1,4 @@
-"""A server's node offers an agent with TLS only, and iperf3 only while its client measures."""
+"""On a server's node, the agent accepts only TLS, and iperf3 listens only while its client measures."""
 
 import signal
 from typing import Any
@@ -13,7 +13,7 @@ from tests.e2e.operator_release import pids
 from tests.e2e.strike import held, strike
 
 AGENT, IPERF3 = 8090, 5201
-_MORE_THAN_THE_NODE_MOVES = 50 * 2**20
+_LOAD_BYTES = 50 * 2**20  # more than the node moves without a load
 # A shell can connect.
 CONNECT = "if (exec 3<>/dev/tcp/{host}/{port}) 2>/dev/null; then echo open; else echo closed; fi"
 IN_CLEAR = "exec 3<>/dev/tcp/{host}/{port}; printf 'POST /v1/open HTTP/1.0\\r\\n\\r\\n' >&3; head -1 <&3"
@@ -51,7 +51,7 @@ def test_iperf3_listens_only_for_its_client_and_the_agent_only_on_one_address(
             Process(pid).send(signal.SIGKILL)
         wait_for("iperf3 no longer listens", lambda: output_of(CONNECT, IPERF3) == "closed")
 
-    strike(running, cluster, kill_client, load_bytes=_MORE_THAN_THE_NODE_MOVES)
+    strike(running, cluster, kill_client, load_bytes=_LOAD_BYTES)
     (result,) = running.results
     assert result["status"]["counts"]["completed"] == 1, result["status"]
     assert_nothing_left(running)

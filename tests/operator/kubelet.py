@@ -26,7 +26,7 @@ _OPERATOR = "operator"
 HOST = "127.0.0.1"
 """The address of all nodes."""
 NOWHERE = "nowhere.invalid/"
-"""A registry without images."""
+"""A registry that has no images."""
 _POLL_SECONDS = 0.1
 _PIECE_BYTES = 1000
 _ANSWER = aiohttp.ClientTimeout(total=10)
@@ -88,7 +88,6 @@ class Kubelet(Player):
         """Waits by namespace, benchmark and role."""
         self.without_power: dict[str, list[Pod]] = {}
         """The nodes without power, each with the changes of its pods that it missed."""
-        """The path of an image's modules, if they are not this version's."""
         self._server = server
         self._folder = folder
         self._addresses = (f"10.1.{number // 250}.{number % 250 + 1}" for number in itertools.count())
@@ -100,7 +99,7 @@ class Kubelet(Player):
             await hold.wait(scheduled)
 
     async def deliver(self, pod: Pod, lines: bytes, trials: int) -> None:
-        """Pushes lines as a client does, to whichever operator leads."""
+        """Pushes lines to the operator that leads, as a client does."""
         volume = next((item for item in pod["spec"]["volumes"] if item["name"] == "collector"), None)
         if volume is None:
             return
@@ -175,7 +174,7 @@ class Kubelet(Player):
         await self.report(pod, self._runs(pod))
 
     async def _operate(self, pod: Pod) -> None:
-        """Restarts the operator whenever it ends, and reports whether it is ready."""
+        """Restarts the operator each time it ends, and reports whether it is ready."""
         name = pod["metadata"]["name"]
         folder, relay, status = self._folder / name, Relay(self._server.url), self._runs(pod)
         folder.mkdir()
@@ -200,7 +199,7 @@ class Kubelet(Player):
         return Operator(self._server, folder, token, pod["spec"], own, url)
 
     def _runs(self, pod: Pod) -> dict[str, Any]:
-        """Returns the status of a pod key containers all run."""
+        """Returns the status of a pod whose containers all run."""
         now, spec = format_time(self.now(pod)), pod["spec"]
         runs = {"ready": True, "started": True, "state": {"running": {"startedAt": now}}}
         done = {"terminated": {"exitCode": 0, "reason": "Completed", "startedAt": now, "finishedAt": now}}

@@ -144,7 +144,7 @@ class OnCluster(Site):
 
     @contextmanager
     def crossover(self, running: Running) -> Iterator[None]:
-        """The link of jetson-1 is faster, but its disk is slow. Large files do not fit into its page cache."""
+        """Gives cloud-1 a slow link and jetson-1 a slow disk. Large files do not fit into its page cache."""
         with self.cluster.link("cloud-1", _LINK), _slow_disk(self.cluster, "jetson-1"):
             yield
 
@@ -155,7 +155,7 @@ class OnCluster(Site):
 
 @contextmanager
 def _slow_disk(cluster: Cluster, name: str) -> Iterator[None]:
-    """Limits reads of a node's containers to _DISK bytes per second, and those of new containers, too."""
+    """Limits reads of a node's containers, including new ones, to _DISK bytes per second."""
     node, done = cluster.node(name), threading.Event()
 
     def throttle() -> None:

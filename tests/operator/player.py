@@ -104,13 +104,13 @@ class Player:
         return datetime.now(UTC) + self.ahead.get(pod["spec"]["nodeName"], timedelta(0))
 
     async def may_begin(self, client: Client, scheduled: ScheduledTrial) -> None:
-        """Returns when a client may begin a trial."""
+        """Waits until a client may begin a trial."""
 
     async def may_end(self, client: Client, scheduled: ScheduledTrial) -> None:
-        """Returns when a client may end a trial."""
+        """Waits until a client may end a trial."""
 
     async def deliver(self, pod: Pod, lines: bytes, trials: int) -> None:
-        """Returns when a client has delivered its lines, or does not have to."""
+        """Waits until a client has delivered its lines, if it has to."""
 
     def nanoseconds(self, client: Client, scheduled: ScheduledTrial) -> int:
         """Returns the duration of a trial by the client's clock, or 0 for the recorded duration."""
@@ -135,12 +135,12 @@ class Player:
         elif is_client(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
             self.logs[name] = Log()
             self._plays[name] = begin(self._play(pod, self.logs[name]))
-        elif asks(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
+        elif is_check_client(pod) and pod["status"]["phase"] == "Running" and name not in self._plays:
             self.logs[name] = Log()
             self._plays[name] = begin(self._check(pod, self.logs[name]))
 
     async def _check(self, pod: Pod, log: Log) -> None:
-        """Finds all peers of a check pod, and that its node lacks nothing."""
+        """Reports that a check pod reaches all its peers, and that its node lacks nothing."""
         peers = [text.removeprefix("--peer=") for text in pod["spec"]["containers"][0]["args"] if "--peer=" in text]
         ways = dict.fromkeys(("tcp", "udp", "ping", "service", "nodePort", "dns"), "ok")
         now = format_time(datetime.now(UTC))
@@ -194,7 +194,7 @@ class Player:
         await self.report(pod, {"phase": phase, "conditions": conditions, "containerStatuses": containers})
 
     async def report(self, pod: Pod, status: Mapping[str, Any]) -> None:
-        """Changes a pod's status, unless the pod is gone. Retries while the API server is down."""
+        """Patches a pod's status, unless the pod is gone. Retries while the API server is down."""
         path = PODS.path(pod["metadata"]["namespace"], pod["metadata"]["name"], "status")
         change = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": status}
         patch = partial(self.kube.request, "PATCH", path, content_type="application/strategic-merge-patch+json")
@@ -245,8 +245,8 @@ def is_client(pod: Pod) -> bool:
     return labels.get(LABEL_ROLE) == ROLE_CLIENT and LABEL_BENCHMARK in labels
 
 
-def asks(pod: Pod) -> bool:
-    """Returns whether a pod of `kubectl tierbench doctor` asks others."""
+def is_check_client(pod: Pod) -> bool:
+    """Returns whether a pod of `kubectl tierbench doctor` sends requests to others."""
     labels: Mapping[str, str] = pod["metadata"].get("labels", {})
     return labels.get(LABEL_CHECK_ROLE) == ASKS
 

@@ -1,4 +1,4 @@
-"""Runs the operator as a process on this machine, with the environment and the permissions that the chart gives it."""
+"""Runs the operator as a process on this machine, with the environment and the permissions of the chart."""
 
 import json
 import os
@@ -68,12 +68,12 @@ class Operator:
         self.process.terminate()
         try:
             self.process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:  # the process is stopped, or hangs
+        except subprocess.TimeoutExpired:  # the process is stopped or hangs
             self.process.kill()
             self.process.wait()
 
     def _readyz(self) -> tuple[int, str]:
-        """Returns status and text of /readyz, or 0 and no text if the process does not respond."""
+        """Returns the status and the text of /readyz, or 0 and no text if the process does not respond."""
         try:
             with urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=2) as answer:
                 return answer.status, answer.read().decode()

@@ -1,7 +1,7 @@
 """Reads the runs that benchmarks.scale.record recorded, and replays the output of their clients.
 
-A replay prints the lines of a real client for the trials of the pod's plan. It changes case, trial, time
-and size to those of the pod. The seal fits these lines.
+A replay prints the lines of a real client for the trials of the pod's plan. It replaces case, trial, time and size with
+those of the pod. The seal fits these lines.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ _FROM_DISK = {
     "processCpuNanoseconds": 10_000_000,
     "cpuLimitMillicores": 1000,
 }
-"""Fields of a server's sample for a trial that waits for the disk."""
+"""The fields of a server's sample in a trial that waits for the disk."""
 
 Object = dict[str, Any]
 
@@ -88,7 +88,7 @@ class Replay:
         return _line({**self._client.started, **own})
 
     def end(self, scheduled: ScheduledTrial, nanoseconds: int = 0) -> bytes:
-        """Returns the line that ends a trial. It duration `nanoseconds`, or as long as in the recording."""
+        """Returns the line that ends a trial. Its duration is `nanoseconds`, or the recorded one if that is 0."""
         trials = self._client.trials
         trial = self._fitted(trials[(scheduled.trial - 1) % len(trials)])
         duration = nanoseconds or trial["durationNanoseconds"]
@@ -126,10 +126,7 @@ class Replay:
 
     @property
     def seal(self) -> str:
-        """Returns the termination message for all printed lines. It holds as many of the last ones as fit.
-
-        Their traces are left out.
-        """
+        """Returns the termination message. It has as many of the last printed lines as fit, without traces."""
         digest = hashlib.sha256(b"".join(self._lines)).hexdigest()
         seal = {**self._client.seal, "trials": len(self._lines), "sha256": digest, "lines": ""}
         packed = (_pack(self._held[first:]) for first in range(len(self._held) + 1))
@@ -155,5 +152,5 @@ def _name(plan: Plan) -> str:
 
 
 def _pack(lines: Sequence[bytes]) -> str:
-    """Lines of a seal, as a client packs them."""
+    """Packs the lines of a seal, as a client does."""
     return b64encode(zlib.compress(b"".join(lines), 9)).decode()

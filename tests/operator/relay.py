@@ -1,4 +1,4 @@
-"""A relay to the API server that can be cut. Data sent meanwhile never arrives."""
+"""Relays connections to the API server, and can cut them. Data that is sent meanwhile never arrives."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -16,7 +16,7 @@ class Relay:
         self._connected = asyncio.Event()
         self._connected.set()
         self.url = ""
-        """The address at which it listens."""
+        """Its URL, while it listens."""
 
     def cut(self) -> None:
         """Stops relaying data."""
@@ -50,7 +50,7 @@ class Relay:
     async def _pass(
         self, source: asyncio.StreamReader, sink: asyncio.StreamWriter, client: asyncio.StreamWriter
     ) -> None:
-        """Relays data in opened direction. Data of a client that has disconnected is dropped."""
+        """Relays data in one direction. Drops the data of a client that has disconnected."""
         while chunk := await source.read(_CHUNK_BYTES):
             await self._connected.wait()
             if client.is_closing():

@@ -1,4 +1,4 @@
-"""A control plane with scripted nodes, pods and clients. No container runs, and trials take no time."""
+"""Runs a control plane with scripted nodes, pods and clients. No container runs, and trials take no time."""
 
 import asyncio
 import os
@@ -40,11 +40,11 @@ class Loop:
         self._thread.start()
 
     def do(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Runs a coroutine there, and returns its result."""
+        """Runs a coroutine in the loop, and returns its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(120 * TIMEOUT_FACTOR)
 
     def call(self, function: Callable[[], object]) -> None:
-        """Calls a function there."""
+        """Calls a function in the loop."""
 
         async def called() -> None:
             function()
@@ -218,7 +218,7 @@ class Scripted(Site):
 
     @contextmanager
     def away(self, node: str) -> Iterator[None]:
-        """In the context the kubelet of a node does not report, and its logs cannot be read."""
+        """Keeps the kubelet of a node from reporting in the context. Its logs cannot be read, either."""
         with self.without_logs(node):
             report_node(self.server, node, ready=False)
             yield
@@ -226,7 +226,7 @@ class Scripted(Site):
 
     @contextmanager
     def clock_ahead(self, node: str, by: timedelta) -> Iterator[None]:
-        """In the context the clock of a node is off."""
+        """Sets the clock of a node ahead in the context."""
         self.loop.call(lambda: self.kubelet.ahead.update({node: by}))
         try:
             yield
@@ -324,7 +324,7 @@ def report_node(server: ApiServer, name: str, *, ready: bool, since: timedelta =
 
 
 def _are_served(server: ApiServer) -> bool:
-    """Returns whether all our kinds are served."""
+    """Returns whether the API server serves all CRDs."""
     found = server.request("GET", _CRDS)["items"]
     return bool(found) and all(
         any(

@@ -1,4 +1,4 @@
-"""Defines what the operator's tests need of a cluster, with scripted kubelets or with real ones."""
+"""Defines what the operator's tests need from a cluster, with scripted kubelets or with real ones."""
 
 import os
 import secrets
@@ -39,11 +39,11 @@ class Site(ABC):
 
     @abstractmethod
     def starting_server(self, running: Running, body: Json) -> AbstractContextManager[None]:
-        """Applies a benchmark. In the context its server has a pod that does not run yet."""
+        """Applies a benchmark. In the context, the pod of its server does not run yet."""
 
     @abstractmethod
     def holding_clients(self, running: Running, body: Json, *, trial: int = 1) -> AbstractContextManager[None]:
-        """Applies a benchmark. In the context its clients are held in this trial or in a later one."""
+        """Applies a benchmark. In the context, its clients are held in this trial or in a later one."""
 
     @abstractmethod
     def strike(
@@ -78,15 +78,15 @@ class Site(ABC):
 
     @abstractmethod
     def cut_off(self, pod: str) -> AbstractContextManager[None]:
-        """In the context no request of an operator reaches the API server."""
+        """Keeps the requests of an operator from the API server in the context."""
 
     @abstractmethod
     def unknown_image(self, running: Running) -> AbstractContextManager[str]:
-        """In the context the image of a file server cannot be pulled. Yields its name."""
+        """Makes the image of a file server impossible to pull in the context. Yields its name."""
 
     @abstractmethod
     def slow(self, running: Running) -> AbstractContextManager[None]:
-        """In the context trials of a benchmark with its server on the cloud-like node take far longer than before."""
+        """Makes trials of a benchmark with its server on the cloud-like node take far longer in the context."""
 
     @abstractmethod
     def truncate(self, running: Running, trials: int) -> None:
@@ -94,19 +94,19 @@ class Site(ABC):
 
     @abstractmethod
     def without_api_server(self) -> AbstractContextManager[None]:
-        """In the context the API server does not respond."""
+        """Keeps the API server from responding in the context."""
 
     @abstractmethod
     def without_power(self, node: str) -> AbstractContextManager[None]:
-        """In the context a node has no power, and is not Ready."""
+        """Cuts the power of a node in the context, so that it is not Ready."""
 
     @abstractmethod
     def without_logs(self, node: str) -> AbstractContextManager[None]:
-        """In the context nothing listens at the port of a node's kubelet, so that no log can be read."""
+        """Closes the port of a node's kubelet in the context, so that no log can be read."""
 
     @abstractmethod
     def crossover(self, running: Running) -> AbstractContextManager[None]:
-        """In the context large files take longer from the jetson-like node, and small ones from the cloud-like one."""
+        """Makes large files take longer from the jetson-like node, and small ones from the cloud-like one."""
 
     @abstractmethod
     def metrics_address(self) -> str:
@@ -120,7 +120,7 @@ class Site(ABC):
 
     @contextmanager
     def without_operator(self) -> Iterator[None]:
-        """In the context there is no operator."""
+        """Runs no operator in the context."""
         self.scale(0)
         try:
             yield
@@ -133,7 +133,7 @@ class Site(ABC):
         self.wait_for_operators(replicas)
 
     def wait_for_operators(self, number: int) -> None:
-        """Waits until there are this number of operators, and all are ready."""
+        """Waits until there are this many operators, and all are ready."""
         label = f"app.kubernetes.io/instance={self.release.name}"
 
         def ready() -> bool:
@@ -156,5 +156,5 @@ class Site(ABC):
 
 
 def programs(pids: Iterable[int]) -> frozenset[bytes]:
-    """Returns the programs that processes on this machine execute. It needs no API server."""
+    """Returns the programs that processes on this machine execute. Needs no API server."""
     return frozenset(Process(pid).program for pid in pids)

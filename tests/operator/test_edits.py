@@ -1,4 +1,4 @@
-"""A manifest that is changed and applied again, in every phase, and what GitOps tools see meanwhile."""
+"""Manifests are changed and applied again in every phase. GitOps tools see the right state meanwhile."""
 
 import os
 import signal
@@ -64,7 +64,7 @@ def test_trials_that_clients_print_while_the_operator_is_down_survive_a_change(s
 
 
 @pytest.mark.timing
-def test_manifest_in_another_order_or_the_same_one_disturbs_nothing(site: Site, kubectl: Kubectl) -> None:
+def test_reordered_or_unchanged_manifest_does_not_disturb_the_run(site: Site, kubectl: Kubectl) -> None:
     running, sizes = Running(kubectl), ["1Mi", "2Mi"]
     body = file_transfer(servers=CLASSES, fileSizes=sizes)
     with site.holding_clients(running, body, trial=2):
@@ -80,7 +80,7 @@ def test_manifest_in_another_order_or_the_same_one_disturbs_nothing(site: Site, 
     assert before <= {item["metadata"]["uid"] for item in running.results}
 
 
-def test_spec_that_was_refused_is_corrected(kubectl: Kubectl) -> None:
+def test_corrected_spec_is_measured_after_a_failed_run(kubectl: Kubectl) -> None:
     running = Running(kubectl)
     kubectl.apply(file_transfer(servers={"nodeClassNames": ["no-such-class"]}, timeouts={"schedulingSeconds": 5}))
     running.wait_for_phase("Failed")
@@ -90,7 +90,7 @@ def test_spec_that_was_refused_is_corrected(kubectl: Kubectl) -> None:
     assert "Stalled" not in {item["type"] for item in running.status["conditions"]}
 
 
-def test_changes_in_a_row_and_while_suspended_are_measured_last(kubectl: Kubectl) -> None:
+def test_last_of_several_changes_is_measured(kubectl: Kubectl) -> None:
     running = Running(kubectl)
     kubectl.apply(file_transfer())
     running.wait_for_phase("Complete")

@@ -1,4 +1,4 @@
-"""With two replicas, the other one continues when the leader is gone, and no trial is lost or counted twice."""
+"""With two replicas, the standby continues when the leader is gone. No trial is lost or counted twice."""
 
 from collections.abc import Iterator
 
@@ -59,8 +59,8 @@ def test_standby_takes_over_when_the_leader_is_terminated(site: Site, kubectl: K
     assert_every_trial_once(running, 5)
 
 
-def test_paused_leader_and_partitioned_leader_write_nothing_later(site: Site, kubectl: Kubectl) -> None:
-    """Another operator leads meanwhile. Each former leader starts again when it notices. Its requests never arrive."""
+def test_former_leaders_write_nothing_after_a_pause_or_a_partition(site: Site, kubectl: Kubectl) -> None:
+    """Each former leader restarts when it notices that another one leads. Its requests never arrive."""
     release, running = site.release, Running(kubectl)
 
     def replace_leader_twice() -> None:

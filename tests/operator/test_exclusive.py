@@ -23,7 +23,7 @@ def _assert_not_simultaneous(one: Running, other: Running) -> None:
 
 
 def _assert_second_waits(site: Site, first: Running, second: Running, holder: str) -> None:
-    """While the first measures, the second is queued and names the holder of the nodes. Then both are measured."""
+    """Asserts that the second is queued while the first measures, and names the holder. Then both are measured."""
     sizes, repetitions = ["64Mi"], 5
     with site.holding_clients(first, file_transfer(first.name, fileSizes=sizes, repetitions=repetitions)):
         second.kubectl.apply(file_transfer(second.name, fileSizes=sizes, repetitions=repetitions))
@@ -37,7 +37,7 @@ def _assert_second_waits(site: Site, first: Running, second: Running, holder: st
 
 
 @pytest.mark.timing
-def test_the_second_waits_and_names_the_first(site: Site, kubectl: Kubectl) -> None:
+def test_second_benchmark_waits_and_names_the_first_one(site: Site, kubectl: Kubectl) -> None:
     _assert_second_waits(site, Running(kubectl, "first"), Running(kubectl, "second"), f"{kubectl.namespace}/first")
 
 

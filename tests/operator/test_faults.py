@@ -31,7 +31,7 @@ def test_operator_killed_at_each_step_measures_every_trial_once(site: Site, kube
 
 @pytest.mark.timing
 @pytest.mark.parametrize("moment", ["at once", "server starting", "client running", "complete"])
-def test_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment: str) -> None:
+def test_benchmark_deleted_at_any_time_leaves_nothing(site: Site, kubectl: Kubectl, moment: str) -> None:
     running, body = Running(kubectl), file_transfer(fileSizes=["64Mi"], repetitions=10)
     match moment:
         case "at once":
@@ -56,8 +56,8 @@ def delete(running: Running) -> None:
 
 
 @pytest.mark.timing
-def test_trials_lost_with_a_truncated_log_come_with_the_seal(site: Site, kubectl: Kubectl) -> None:
-    """The log on the node is truncated within a trial while there is no operator. None is measured again."""
+def test_trials_lost_with_a_truncated_log_are_read_from_the_seal(site: Site, kubectl: Kubectl) -> None:
+    """The log on the node is truncated within a trial while no operator runs. No trial is measured again."""
     running = Running(kubectl)
     with ExitStack() as stopped:
         with site.holding_clients(running, file_transfer(fileSizes=["64Mi"], repetitions=12), trial=2):
@@ -93,7 +93,7 @@ def test_edited_record_of_a_running_case_is_written_again(site: Site, kubectl: K
 
 
 @pytest.mark.timing
-def test_outage_of_the_api_server_beyond_the_lease_loses_nothing(site: Site, kubectl: Kubectl) -> None:
+def test_outage_of_the_api_server_beyond_the_lease_loses_no_trial(site: Site, kubectl: Kubectl) -> None:
     running, pod = Running(kubectl), site.release.pod
     pids = site.pids(pod)
     before = programs(pids)

@@ -1,4 +1,4 @@
-"""Objects with a benchmark's labels that are not its children change nothing, and are not changed."""
+"""Objects that have a benchmark's labels but are not its children change nothing, and are not changed."""
 
 from typing import Any
 

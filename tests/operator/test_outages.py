@@ -1,4 +1,4 @@
-"""A node that is away for a while, and whose clock is off. On real nodes: tests/e2e/test_edge.py."""
+"""Trials are measured correctly on a node with outages and a wrong clock. On real nodes: tests/e2e/test_edge.py."""
 
 from datetime import timedelta
 
@@ -13,8 +13,8 @@ NODE = "jetson-1"
 
 
 @pytest.mark.timing
-def test_trial_during_which_its_node_was_away_is_measured_again(scripted_site: Scripted) -> None:
-    """The operator is killed meanwhile. The clock of the node is an hour late."""
+def test_trial_interrupted_by_an_outage_is_measured_again(scripted_site: Scripted) -> None:
+    """The operator is killed during the outage. The clock of the node is an hour late."""
     site = scripted_site
     with site.namespace("outage") as kubectl, site.clock_ahead(NODE, timedelta(hours=-1)):
         running = Running(kubectl)

@@ -1,4 +1,4 @@
-"""An external class: a benchmark waits until a machine joins, then its stand-ins do what clients do."""
+"""A benchmark of an external class waits until a machine joins. Then its stand-ins do what clients do."""
 
 import json
 import shlex
@@ -20,7 +20,7 @@ FACTS = {"os": "linux", "architecture": "arm64", "version": "1"}
 
 
 def post(address: str, path: str, token: str, **body: Any) -> tuple[int, Json]:
-    """Sends a request of a member to the collector. Its key is of no interest here."""
+    """Sends a request of a member to the collector, without checking the collector's key."""
     unverified = ssl.create_default_context()
     unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
     headers = {"Authorization": f"Bearer {token}"}
@@ -33,7 +33,7 @@ def post(address: str, path: str, token: str, **body: Any) -> tuple[int, Json]:
 
 
 @pytest.mark.apiserver
-def test_a_benchmark_waits_for_a_machine_and_is_then_measured(scripted_site: Scripted) -> None:
+def test_benchmark_waits_until_a_machine_joins_its_external_class(scripted_site: Scripted) -> None:
     """The scripted kubelet plays the stand-in, so the machine has nothing to do."""
     scripted_site.release.install("collector.enabled=true")
     try:

@@ -12,7 +12,7 @@ from tierbench.kinds.registry import BENCHMARKS
 POLICY = "validatingadmissionpolicy"
 
 
-def test_a_disallowed_benchmark_is_not_created_and_policies_pass_type_checks(site: Site, kubectl: Kubectl) -> None:
+def test_disallowed_benchmark_is_rejected_and_policies_pass_type_checks(site: Site, kubectl: Kubectl) -> None:
     with pytest.raises(KubectlError, match=r"hostPath.path: /etc is not allowed.*to the chart value policy.hostPaths"):
         kubectl.apply(file_transfer(storage={"hostPath": {"path": "/etc"}}))
     assert kubectl.list("filetransferbenchmarks") == []

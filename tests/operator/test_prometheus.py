@@ -72,7 +72,7 @@ def numbers(prometheus: str, expression: str) -> list[float]:
 
 
 def assert_panels_and_variables_have_data(prometheus: str, namespace: str) -> None:
-    """Every query of every panel returns numbers, and every variable has values to choose from."""
+    """Asserts that every query of every panel returns numbers, and that every variable has values."""
     for dashboard in dashboards():
         found = query(prometheus, dashboard.shown(dashboard.varying, namespace=namespace)) if dashboard.varying else []
         by = [sample["metric"]["label"] for sample in found]
@@ -87,7 +87,9 @@ def assert_panels_and_variables_have_data(prometheus: str, namespace: str) -> No
             assert ask(prometheus, f"label/{label}/values", **matching), f"{dashboard.name}: no values for {name}"
 
 
-def test_queries_over_a_real_run(site: Site, kubectl: Kubectl, prometheus: str) -> None:
+def test_prometheus_answers_the_queries_of_dashboards_and_documents(
+    site: Site, kubectl: Kubectl, prometheus: str
+) -> None:
     both = {"nodeClassNames": ["cloud", "jetson-nano"]}
     policy = {"constraints": {"maxRetries": 1000}}
     files = file_transfer(servers=both, fileSizes=["1Mi", "128Mi"], cacheState=["Cold"], tls=TLS, runPolicy=policy)

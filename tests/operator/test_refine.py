@@ -5,7 +5,7 @@ from tests.e2e.kubectl import Kubectl
 from tests.operator.site import Site
 
 
-def test_the_middle_of_a_crossover_is_measured(site: Site, kubectl: Kubectl) -> None:
+def test_refinement_measures_the_middle_of_a_crossover(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
     with site.crossover(running):
         kubectl.apply(

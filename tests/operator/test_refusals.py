@@ -30,12 +30,12 @@ WAITING = {
     "no room for the client": on("cloud", repetitions=1),
     "no limits": on("jetson-nano", repetitions=1),
 }
-"""Benchmarks that wait, each in its own namespace."""
+"""The benchmarks, each in its own namespace."""
 
 
 @pytest.fixture(scope="module")
 def waiting(site: Site) -> Iterator[Mapping[str, Running]]:
-    """Benchmarks that wait at the same time."""
+    """Benchmarks that wait for resources at the same time."""
     with ExitStack() as stack:
         security = {name: "baseline" if name.startswith("forbidden") else "privileged" for name in WAITING}
         spaces = {name: site.namespace(name.replace(" ", "_"), security[name]) for name in WAITING}
@@ -56,7 +56,7 @@ def resource_quota(kubectl: Kubectl, **hard: str) -> None:
 
 
 def only_failure(running: Running) -> tuple[str, str]:
-    """Returns reason and message of a benchmark's only case, which has failed."""
+    """Waits until a benchmark's only case has failed, and returns its reason and message."""
     running.wait_for_phase("Failed")
     assert_nothing_left(running)
     (result,) = running.results
@@ -71,19 +71,19 @@ def test_unknown_class_fails_only_its_cases(waiting: Mapping[str, Running]) -> N
     assert running.condition("Complete")["reason"] == "SomeCasesFailed"
 
 
-def test_unknown_storage_class(waiting: Mapping[str, Running]) -> None:
+def test_unknown_storage_class_is_unschedulable(waiting: Mapping[str, Running]) -> None:
     reason, _ = only_failure(waiting["unknown storage class"])
     assert reason == "Unschedulable"
 
 
-def test_a_namespace_that_forbids_the_requested_storage(waiting: Mapping[str, Running]) -> None:
+def test_storage_that_the_namespace_forbids_fails_the_case(waiting: Mapping[str, Running]) -> None:
     reason, message = only_failure(waiting["forbidden storage"])
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message
     assert "hostPath" in message
 
 
-def test_a_namespace_that_forbids_links(waiting: Mapping[str, Running]) -> None:
+def test_link_that_the_namespace_forbids_fails_the_case(waiting: Mapping[str, Running]) -> None:
     reason, message = only_failure(waiting["forbidden link"])
     assert reason == "RefusedByApiServer"
     assert 'violates PodSecurity "baseline' in message
@@ -91,15 +91,15 @@ def test_a_namespace_that_forbids_links(waiting: Mapping[str, Running]) -> None:
     assert "Links need the Pod Security level privileged." in message
 
 
-def test_a_quota_that_leaves_no_room_for_the_client(waiting: Mapping[str, Running]) -> None:
-    """The Job is accepted but its pod is rejected, which only the Job controller learns."""
+def test_quota_without_room_for_the_client_fails_the_case(waiting: Mapping[str, Running]) -> None:
+    """The API server accepts the Job but rejects its pod. Only the Job controller gets this error."""
     reason, message = only_failure(waiting["no room for the client"])
     assert reason == "RefusedByApiServer"
     assert "exceeded quota" in message
 
 
-def test_a_namespace_whose_quota_counts_limits(waiting: Mapping[str, Running]) -> None:
-    """A benchmark without limits fails and names them. With limits it is measured."""
+def test_quota_on_limits_fails_a_case_without_limits(waiting: Mapping[str, Running]) -> None:
+    """The message names the limits. A benchmark with limits is measured."""
     running = waiting["no limits"]
     reason, message = only_failure(running)
     assert reason == "RefusedByApiServer"
@@ -116,14 +116,14 @@ def test_a_namespace_whose_quota_counts_limits(waiting: Mapping[str, Running]) -
     assert result["spec"]["networks"][0]["upload"]
 
 
-def test_no_separate_client_node(kubectl: Kubectl) -> None:
+def test_missing_client_node_fails_the_case(kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(clients={"nodeClassNames": ["cloud"]}))
     reason, message = only_failure(Running(kubectl))
     assert reason == "NoSeparateClientNode"
     assert "colocation: Allowed" in message
 
 
-def test_unknown_image(site: Site, kubectl: Kubectl) -> None:
+def test_image_that_cannot_be_pulled_fails_the_case(site: Site, kubectl: Kubectl) -> None:
     running = Running(kubectl)
     with site.unknown_image(running) as image:
         kubectl.apply(file_transfer(timeouts=SHORTEST))

@@ -1,4 +1,4 @@
-"""Further runs, suspension, and the objects of a completed benchmark."""
+"""Benchmarks run again, are suspended, and keep the right objects."""
 
 import json
 from datetime import UTC, datetime

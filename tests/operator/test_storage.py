@@ -1,4 +1,4 @@
-"""At limits.storedBytes a run waits until a user deletes results, as its condition says."""
+"""At limits.storedBytes, a run waits until a user deletes results as its condition says."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tierbench.domain.results import stored_bytes
 
 
 @pytest.mark.release
-def test_no_room_for_more_results(site: Site, kubectl: Kubectl) -> None:
+def test_run_waits_for_storage_until_a_user_deletes_results(site: Site, kubectl: Kubectl) -> None:
     kubectl.apply(file_transfer(repetitions=1))
     running = Running(kubectl)
     running.wait_for_phase("Complete")
@@ -44,11 +44,11 @@ def names(running: Running) -> set[str]:
 
 
 def measure_again(kubectl: Kubectl, name: str) -> None:
-    """Asks for another run."""
+    """Starts another run."""
     kubectl("patch", "tbf", "files", "--type=merge", "-p", json.dumps({"spec": {"runPolicy": {"rerun": name}}}))
 
 
 def stored(site: Site) -> int:
-    """Returns the bytes of stored results by the metric of the operator."""
+    """Returns the bytes of stored results according to the operator's metric."""
     found = re.search(r"^tierbench_stored_bytes (\S+)$", site.metrics(), re.MULTILINE)
     return 0 if found is None else int(float(found[1]))

@@ -1,4 +1,4 @@
-"""A node whose logs cannot be read: what was measured there comes home all the same, and once."""
+"""Trials on a node whose logs cannot be read are collected exactly once."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from tests.operator.site import Json, Site
 CLIENT_NODE = "user-1"
 
 
-def of_class(site: Site, name: str) -> Json:
-    """Returns a condition of the class of clients."""
+def class_condition(site: Site, name: str) -> Json:
+    """Returns a condition of the client class."""
     conditions = site.release.kubectl.get("nodeclass", "user")["status"]["conditions"]
     return next((item for item in conditions if item["type"] == name), {})
 
@@ -20,7 +20,7 @@ def jobs_of(running: Running) -> set[str]:
 
 
 @pytest.mark.timing
-def test_trials_come_by_the_status_of_the_pod(site: Site, kubectl: Kubectl) -> None:
+def test_trials_are_read_from_the_pod_status_when_logs_are_unreachable(site: Site, kubectl: Kubectl) -> None:
     """The operator is killed while the client measures."""
     running = Running(kubectl)
     with site.without_logs(CLIENT_NODE):
@@ -36,20 +36,20 @@ def test_trials_come_by_the_status_of_the_pod(site: Site, kubectl: Kubectl) -> N
     assert (condition["status"], condition["reason"]) == ("False", "LogsUnreachable")
     assert CLIENT_NODE in condition["message"], condition["message"]
     assert "cloudStream" in condition["message"], condition["message"]
-    wait_for("the condition of the class", lambda: of_class(site, "LogsReachable").get("status") == "False")
-    assert CLIENT_NODE in of_class(site, "LogsReachable")["message"]
+    wait_for("the condition of the class", lambda: class_condition(site, "LogsReachable").get("status") == "False")
+    assert CLIENT_NODE in class_condition(site, "LogsReachable")["message"]
     assert "ClientLost" not in running.wait_for_description("LogsUnreachable")
     assert_nothing_left(running)
     running.kubectl.apply(file_transfer("again"))
     again = Running(kubectl, "again")
     again.wait_for_phase("Complete")
     assert again.condition("LogsReachable")["status"] == "True"
-    wait_for("the logs of the class", lambda: of_class(site, "LogsReachable").get("status") == "True")
+    wait_for("the logs of the class", lambda: class_condition(site, "LogsReachable").get("status") == "True")
 
 
 @pytest.mark.timing
-def test_traces_that_fit_no_status_wait_for_the_log(site: Site, kubectl: Kubectl) -> None:
-    """The operator is killed while it waits. It waits for as long as a node may be away."""
+def test_traces_too_large_for_the_pod_status_are_read_from_the_log_later(site: Site, kubectl: Kubectl) -> None:
+    """The operator waits for at most `nodeNotReadySeconds`, and is killed while it waits."""
     running = Running(kubectl, "networks", "networkbenchmark")
     with site.without_logs(CLIENT_NODE):
         kubectl.apply(network(directions=["Upload"], timeouts={"nodeNotReadySeconds": 3600}))
@@ -68,7 +68,7 @@ def test_traces_that_fit_no_status_wait_for_the_log(site: Site, kubectl: Kubectl
 
 
 @pytest.mark.timing
-def test_trials_are_pushed(site: Site, kubectl: Kubectl) -> None:
+def test_trials_are_pushed_to_the_collector_when_logs_are_unreachable(site: Site, kubectl: Kubectl) -> None:
     """The operator is killed while the client measures, and another one takes the lines."""
     running = Running(kubectl)
     site.release.install("collector.enabled=true")

@@ -1,4 +1,4 @@
-"""Trials are stored and counted once when the operator is upgraded, or rolled back, during a run."""
+"""Trials are stored and counted once when the operator is upgraded or rolled back during a run."""
 
 import shutil
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ TRIALS = 5
 
 @pytest.fixture
 def earlier(site: Site, tmp_path: Path) -> Iterator[Release]:
-    """Replaces the release by one whose chart has a lower version."""
+    """Replaces the release with one whose chart has a lower version."""
     chart = tmp_path / "tierbench"
     shutil.copytree(CHART, chart)
     head = yaml.safe_load((chart / "Chart.yaml").read_text())
@@ -30,14 +30,14 @@ def earlier(site: Site, tmp_path: Path) -> Iterator[Release]:
 
 
 def upgrade(release: Release) -> None:
-    """Upgrades as the documents describe, with new pods."""
+    """Upgrades as the documentation describes, with new pods."""
     restart = ("--set", "operator.podAnnotations.upgraded=yes")
     release.helm("upgrade", release.name, str(CHART), "--reset-then-reuse-values", "--wait", *restart)
 
 
 @pytest.mark.release
 @pytest.mark.timing
-def test_upgrade_and_rollback_during_a_run(site: Site, earlier: Release, kubectl: Kubectl) -> None:
+def test_upgrade_and_rollback_during_a_run_lose_no_trial(site: Site, earlier: Release, kubectl: Kubectl) -> None:
     before, after = Running(kubectl, "before"), Running(kubectl, "after")
     first = earlier.pod
     with site.holding_clients(before, body(before.name), trial=2):
@@ -55,5 +55,5 @@ def test_upgrade_and_rollback_during_a_run(site: Site, earlier: Release, kubectl
 
 
 def body(name: str) -> Json:
-    """Returns a benchmark of two cases."""
+    """Returns a benchmark with two cases."""
     return file_transfer(name, fileSizes=["64Mi", "128Mi"], repetitions=TRIALS)

@@ -1,4 +1,4 @@
-"""An agent that knows nothing but barriers, one sample, and what it was asked in which order."""
+"""A minimal agent. It serves barriers and one sample, and records its requests in order."""
 
 import hashlib
 import json
@@ -27,8 +27,8 @@ class _Agent(ThreadingHTTPServer):
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(folder / f"{certificate}.crt", folder / f"{certificate}.key")
         self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
-        self.came: dict[str, set[int]] = defaultdict(set)
-        self.asked: list[tuple[str, int | None]] = []
+        self.arrived: dict[str, set[int]] = defaultdict(set)
+        self.requests: list[tuple[str, int | None]] = []
         self.connections = 0
 
 
@@ -45,18 +45,18 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers["Authorization"] != f"Bearer {TOKEN}":
             self._answer(401, {"reason": "TokenRefused", "message": "another token"})
         elif self.path == "/v1/barrier":
-            self._note(body["name"], body["part"])
-            came = self.server.came[body["name"]]
-            came.add(body["part"])
-            is_open = len(came) == body["parts"]
+            self._record(body["name"], body["part"])
+            arrived = self.server.arrived[body["name"]]
+            arrived.add(body["part"])
+            is_open = len(arrived) == body["parts"]
             self._answer(200 if is_open else 202, {"open": is_open})
         else:
-            self._note(self.path, None)
+            self._record(self.path, None)
             self._answer(200, {"cpuPartsPerMillion": 1} if self.path == "/v1/end" else {})
 
-    def _note(self, what: str, part: int | None) -> None:
-        if (what, part) not in self.server.asked:
-            self.server.asked.append((what, part))
+    def _record(self, request: str, part: int | None) -> None:
+        if (request, part) not in self.server.requests:
+            self.server.requests.append((request, part))
 
     def _answer(self, status: int, body: object) -> None:
         content = json.dumps(body).encode()
@@ -71,7 +71,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[str, dict[str, str]], _Agent]]:
-    """The field of a target that names it, and the agent itself. Its certificate has expired: no clock is relied on."""
+    """Runs an agent. Yields a target's field that names it, and the agent. An expired certificate must not matter."""
     make_certificates(folder)
     (folder / "token").write_text(TOKEN)
     (folder / "pin").write_text(_pin_of((folder / f"{certificate}.crt").read_bytes()))
@@ -83,7 +83,7 @@ def serving(folder: Path, certificate: str = "expired") -> Iterator[tuple[dict[s
 
 
 def _pin_of(certificate: bytes) -> str:
-    """The pin of the key of a certificate, as curl writes it."""
+    """Returns the pin of a certificate's key, as curl writes it."""
     key = x509.load_pem_x509_certificate(certificate).public_key()
     encoded = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return f"sha256//{b64encode(hashlib.sha256(encoded).digest()).decode()}"

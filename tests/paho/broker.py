@@ -16,10 +16,10 @@ from tests.ports import free_ports
 USERNAME, PASSWORD = "bench", "correct horse"
 MESSAGE_SIZE_LIMIT = 200_000
 START_SECONDS = 60
-MESSAGE_BYTES = 1024  # what connects, subscribes or acknowledges has fewer
+MESSAGE_BYTES = 1024  # packets that connect, subscribe or acknowledge have fewer
 
-_FROZEN_SECONDS = 0.3  # until a client has sent a message, if it is about to
-_RUNNING_SECONDS = 0.03  # for what clients do before they send messages
+_FROZEN_SECONDS = 0.3  # enough for a client to send its next message
+_RUNNING_SECONDS = 0.03  # for the steps of clients before they send messages
 
 _CONFIGURATION = """\
 {user}
@@ -50,7 +50,7 @@ topic readwrite tierbench/#
 
 @dataclass
 class Mosquitto:
-    """Its three listeners, and a folder with ca.crt, username and password."""
+    """A Mosquitto with three listeners. `folder` contains ca.crt, username and password."""
 
     folder: Path
     plain: int
@@ -60,11 +60,11 @@ class Mosquitto:
 
     @property
     def target(self) -> dict[str, str]:
-        """What tells it from other targets of a plan."""
+        """The fields by which it differs from other targets of a plan."""
         return {"url": f"mqtt://127.0.0.1:{self.plain}", "passwordFile": str(self.folder / "password")}
 
     def start(self) -> None:
-        """Returns when it answers. One that runs continues."""
+        """Starts the broker unless it runs, and waits until it answers."""
         if self._process is None or self._process.poll() is not None:
             self._process = subprocess.Popen(["mosquitto", "-c", self.folder / "mosquitto.conf"])
         deadline = time.monotonic() + START_SECONDS
@@ -79,13 +79,13 @@ class Mosquitto:
                 return
 
     def kill(self) -> None:
-        """Ends it at once, like a node that goes down."""
+        """Ends the broker at once, like a node that goes down."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
 
     def freeze_with_messages_unread(self, unless: Callable[[], bool]) -> None:
-        """Freezes it while clients have sent messages that it has not read, `unless` something has happened before."""
+        """Freezes the broker while it has unread messages. Returns without that once `unless` returns true."""
         while not unless():
             self._signal(signal.SIGSTOP)
             deadline = time.monotonic() + _FROZEN_SECONDS
@@ -101,12 +101,12 @@ class Mosquitto:
         self._signal(signal.SIGCONT)
 
     def _unread(self) -> int:
-        """Bytes that clients have sent to it and it has not read."""
+        """Returns the number of bytes that clients have sent and the broker has not read."""
         sockets = (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
         return sum(int(fields[4].split(":")[1], 16) for fields in sockets if fields[1].endswith(f":{self.plain:04X}"))
 
     def restart(self) -> None:
-        """Ends it as Kubernetes would, so that it keeps its sessions, and starts it again."""
+        """Ends the broker as Kubernetes does, so that it saves its sessions, and starts it again."""
         assert self._process is not None
         self._process.terminate()
         self.resume()
@@ -114,7 +114,7 @@ class Mosquitto:
         self.start()
 
     def saved(self) -> bytes:
-        """What it kept over a restart, with the names of clients that have a session."""
+        """Returns what the broker saved. It contains the names of clients that have a session."""
         return (self.folder / "mosquitto.db").read_bytes()
 
     def _signal(self, number: signal.Signals) -> None:
@@ -123,7 +123,7 @@ class Mosquitto:
 
 
 def make_broker(folder: Path) -> Mosquitto:
-    """A broker that is not started yet."""
+    """Returns a broker that is not started yet."""
     for program in ("mosquitto", "mosquitto_passwd"):
         assert shutil.which(program), f"{program} is missing: run tools/setup, or apt-get install mosquitto"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""A CA, a certificate for localhost by it, one that has expired, one of the future, and another CA that signed none."""
+"""Makes a CA with a valid, an expired and a future certificate for localhost, and a CA that signed none."""
 
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -12,7 +12,7 @@ _DAY = timedelta(days=1)
 
 
 def make_certificates(folder: Path) -> None:
-    """ca.crt, server.crt and .key, expired.crt and .key, future.crt and .key, other-ca.crt."""
+    """Writes ca.crt, server.crt and .key, expired.crt and .key, future.crt and .key, and other-ca.crt."""
     now = datetime.now(UTC)
     ca_key = _sign(folder / "ca.crt", "CA", None, (now - _DAY, now + _DAY))
     _sign(folder / "other-ca.crt", "other CA", None, (now - _DAY, now + _DAY))

@@ -1,4 +1,4 @@
-"""A broker for all tests."""
+"""Fixtures: the programs, the brokers, and a function that runs the engine."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,13 +11,13 @@ from tests.paho.engine import Engine, Outcome, install, plan
 
 @pytest.fixture(scope="session", autouse=True)
 def _programs(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The client and the engine."""
+    """Installs the client and the engine."""
     install(tmp_path_factory.mktemp("programs"))
 
 
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
-    """One that runs as long as the tests do."""
+    """A broker for all tests."""
     broker = make_broker(tmp_path_factory.mktemp("mosquitto") / "broker")
     broker.start()
     yield broker
@@ -26,7 +26,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
-    """One that a test may stop."""
+    """A broker that a test may stop."""
     broker = make_broker(tmp_path / "broker")
     broker.start()
     yield broker
@@ -35,5 +35,5 @@ def own_broker(tmp_path: Path) -> Iterator[Mosquitto]:
 
 @pytest.fixture
 def run(broker: Mosquitto, tmp_path: Path) -> Callable[..., Outcome]:
-    """Runs the engine with a changed plan, to its end."""
+    """Returns a function that runs the engine with a changed plan until it ends."""
     return lambda **changes: Engine(tmp_path, plan(broker, **changes)).outcome()

@@ -1,4 +1,4 @@
-"""The client with an engine in Python, and what it printed, checked against the contract."""
+"""Runs the client with an engine in Python, and validates its output by the contract."""
 
 import json
 import os
@@ -67,7 +67,7 @@ class Outcome:
 
 
 class Engine:
-    """One that runs."""
+    """A client that runs, with its engine."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         number = len(list(folder.iterdir()))
@@ -80,7 +80,7 @@ class Engine:
             )
 
     def await_start(self, trial: int, case: int = 0) -> None:
-        """Returns when a trial that counts has begun."""
+        """Waits until a counted trial has begun."""
         deadline = time.monotonic() + HANG_SECONDS
         while not self._has_printed("TrialStarted", trial, case):
             assert self._process.poll() is None, f"the engine ended before trial {trial}: see {self._log}"
@@ -88,7 +88,7 @@ class Engine:
             time.sleep(0.005)
 
     def has_ended(self, trial: int, case: int = 0) -> bool:
-        """Whether a trial that counts, or the whole engine, has ended."""
+        """Returns whether a counted trial, or the whole client, has ended."""
         return self._has_printed("Trial", trial, case) or self._process.poll() is not None
 
     def _has_printed(self, record: str, trial: int, case: int) -> bool:
@@ -100,29 +100,29 @@ class Engine:
         )
 
     def freeze(self) -> None:
-        """Returns when client and engine stand still, or the client has ended."""
+        """Freezes the client and the engine. Returns when the client is frozen or has ended."""
         self._process.send_signal(signal.SIGSTOP)
         if self._process.poll() is None:
             os.waitid(os.P_PID, self._process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
-        self._tell_engine(signal.SIGSTOP)
+        self._signal_engine(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Continues both."""
-        self._tell_engine(signal.SIGCONT)
+        """Continues the client and the engine."""
+        self._signal_engine(signal.SIGCONT)
         self._process.send_signal(signal.SIGCONT)
 
-    def _tell_engine(self, number: signal.Signals) -> None:
+    def _signal_engine(self, number: signal.Signals) -> None:
         for children in Path(f"/proc/{self._process.pid}/task").glob("*/children"):
             for child in children.read_text().split():
                 with suppress(ProcessLookupError):
                     os.kill(int(child), number)
 
     def terminate(self) -> None:
-        """As the kubelet does."""
+        """Terminates the client as the kubelet does."""
         self._process.send_signal(signal.SIGTERM)
 
     def outcome(self) -> Outcome:
-        """All of it, when it has ended."""
+        """Waits until the client has ended, and returns its outcome."""
         try:
             code = self._process.wait(HANG_SECONDS)
         finally:
@@ -146,7 +146,7 @@ _PACES: dict[str, Callable[[int], Plan]] = {
 
 
 def plan(broker: Mosquitto, *others: Plan, **changes: Any) -> Plan:
-    """A plan for a broker, with changes: None takes a field out. `others` are what further targets differ in.
+    """Returns a plan for a broker, with changes. None removes a field. `others` has the changes of further targets.
 
     `trials` is the schedule, as pairs of case and trial, or the number of trials of each target. A pace is one of
     _PACES, in snake_case.
@@ -185,13 +185,13 @@ def _json(value: Any) -> Any:
 
 
 def outcome_of(broker: Mosquitto, *others: Plan, **changes: Any) -> Outcome:
-    """What a changed plan gives, in a folder of its own."""
+    """Runs a changed plan in a temporary folder."""
     with TemporaryDirectory() as folder:
         return Engine(Path(folder), plan(broker, *others, **changes)).outcome()
 
 
 def trial_of(broker: Mosquitto, **changes: Any) -> dict[str, Any]:
-    """The only trial of a changed plan."""
+    """Runs a changed plan, and returns its only trial."""
     outcome = outcome_of(broker, **changes)
     assert outcome.code == 0, outcome.failure
     (trial,) = outcome.trials
@@ -199,7 +199,7 @@ def trial_of(broker: Mosquitto, **changes: Any) -> dict[str, Any]:
 
 
 def failure_of(broker: Mosquitto, *others: Plan, **changes: Any) -> dict[str, Any]:
-    """What ends the client early, before its first trial."""
+    """Runs a changed plan. Returns the failure that ends the client before its first trial."""
     outcome = outcome_of(broker, *others, **changes)
     assert (outcome.code, outcome.trials) == (1, [])
     return outcome.failure

@@ -14,7 +14,7 @@ from tests.paho.engine import HANG_SECONDS
 
 @contextmanager
 def listening(broker: Mosquitto, topic: str) -> Iterator[tuple[Client, "SimpleQueue[MQTTMessage]"]]:
-    """The client, subscribed to a topic, and what it has received."""
+    """Yields a client that is subscribed to a topic, and a queue of the messages that it receives."""
     subscribed, received = Event(), SimpleQueue[MQTTMessage]()
     client = Client(CallbackAPIVersion.VERSION2)
     client.username_pw_set(USERNAME, PASSWORD)

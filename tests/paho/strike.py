@@ -1,7 +1,7 @@
-"""Strikes that fall within a trial, on a machine of any speed.
+"""Strikes within a trial, on a machine of any speed.
 
-A frozen engine cannot end its trial: freeze, see that the trial is open, strike, continue. If the trial was over, the
-strike is tried again with a larger load. What a test asserts is never tried again.
+A frozen engine cannot end its trial. So the harness freezes the engine, checks that the trial is open, strikes, and
+resumes. If the trial was over, it repeats the strike with a larger load. It never repeats an assertion.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ LOADS = (1, 4, 16)
 
 
 class NotStruck(Exception):  # noqa: N818 (an outcome of a test, as passed and failed are)
-    """No strike fell within the trial: nothing is known of what the test is about."""
+    """No strike fell within the trial, so the test has shown nothing."""
 
 
 def strike(
@@ -26,10 +26,10 @@ def strike(
     case: int = 0,
     sending_to: Mosquitto | None = None,
 ) -> Outcome:
-    """Returns what an engine printed that was struck within a trial.
+    """Strikes within a trial, and returns the outcome of the engine.
 
-    `start` starts an engine with so many times the load. With `sending_to`, the strike falls while that broker, frozen
-    too, has messages to read: `harm` ends it.
+    `start` starts an engine with a multiple of the load. With `sending_to`, that broker is frozen too, and has unread
+    messages during the strike. `harm` then ends it.
 
     Raises:
         NotStruck: the trial was over each time.
@@ -51,7 +51,7 @@ def strike(
 def _strike(
     engine: Engine, harm: Callable[[Engine], object], trial: int, case: int, sending_to: Mosquitto | None
 ) -> int | None:
-    """When the strike fell; None if the trial was over."""
+    """Returns the time of the strike, or None if the trial was over."""
     engine.await_start(trial, case)
     if sending_to is not None:
         sending_to.freeze_with_messages_unread(unless=lambda: engine.has_ended(trial, case))
@@ -64,7 +64,7 @@ def _strike(
 
 
 def _falls_within(struck: int, outcome: Outcome, trial: int, case: int) -> bool:
-    """By the engine's own clock. A trial that the strike has ended has no end of its own."""
+    """Compares times of the engine's clock. The strike has ended a trial that is not complete."""
     for one in outcome.trials:
         if (one["trial"], one.get("case", 0), one["warmup"], one["outcome"]) == (trial, case, False, "Completed"):
             started = datetime.fromisoformat(one["startTime"]).timestamp() * 1e9

@@ -1,4 +1,4 @@
-"""Publishers without subscribers, and a pace that waits for acknowledgements."""
+"""Publishers without subscribers, and pacing that waits for acknowledgements."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from tests.paho.broker import Mosquitto
 from tests.paho.engine import Outcome, failure_of, trial_of
 
 Run = Callable[..., Outcome]
-OF_SUBSCRIBERS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
+SUBSCRIBER_COUNTS = {"received", "lost", "acknowledgedLost", "duplicated", "outOfOrder", "receivedBytes"}
 LOADS: dict[str, dict[str, object]] = {
     "AtMostOnce": {"as_fast_as_possible": True, "connections": "Kept"},
     "AtLeastOnce": {"unacknowledged": 1},
@@ -17,7 +17,7 @@ LOADS: dict[str, dict[str, object]] = {
 
 
 @pytest.mark.parametrize("delivery", LOADS)
-def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: str) -> None:
+def test_trial_without_subscribers_counts_only_what_the_broker_received(run: Run, delivery: str) -> None:
     load = LOADS[delivery]
     outcome = run(role="Alone", delivery=delivery, in_flight=None, messages=300, trials=2, **load)
     assert (outcome.code, outcome.reason, len(outcome.trials)) == (0, None, 2)
@@ -26,7 +26,7 @@ def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: st
     assert ["setupPackets" in trial["exchange"] for trial in outcome.trials] == connects
     for trial in outcome.trials:
         counts, answered = trial["exchange"], delivery != "AtMostOnce"
-        assert not OF_SUBSCRIBERS & set(counts)
+        assert not SUBSCRIBER_COUNTS & set(counts)
         assert (counts["sent"], counts["acknowledged"], counts["connections"]) == (600, 600, 2)
         assert counts["reconnects"] + counts["errors"] + counts["retried"] == 0
         assert counts["acknowledgedBytes"] == counts["sentBytes"] == 600 * 1024
@@ -39,19 +39,19 @@ def test_what_the_broker_took_is_counted_and_nothing_else(run: Run, delivery: st
 
 
 @pytest.mark.parametrize("delivery", ["AtLeastOnce", "ExactlyOnce"])
-def test_a_pace_of_acknowledgements_loses_nothing(broker: Mosquitto, delivery: str) -> None:
+def test_pacing_by_acknowledgements_loses_no_message(broker: Mosquitto, delivery: str) -> None:
     counts = trial_of(broker, delivery=delivery, in_flight=None, unacknowledged=2)["exchange"]
     assert (counts["received"], counts["acknowledged"], counts["errors"]) == (400, 400, 0)
 
 
 @pytest.mark.parametrize(
-    ("changes", "says"),
+    ("changes", "message"),
     [
         ({"role": "Alone", "in_flight": 1}, "write Acknowledged"),
         ({"in_flight": None, "unacknowledged": 1, "delivery": "AtMostOnce"}, "write AsFastAsPossible"),
     ],
 )
-def test_a_pace_that_nothing_can_keep_is_refused(broker: Mosquitto, changes: dict[str, object], says: str) -> None:
+def test_impossible_pacing_is_refused(broker: Mosquitto, changes: dict[str, object], message: str) -> None:
     failure = failure_of(broker, **changes)
     assert failure["reason"] == "InvalidArguments"
-    assert says in failure["message"]
+    assert message in failure["message"]

@@ -1,4 +1,4 @@
-"""Connections that are kept from trial to trial."""
+"""The engine keeps connections from trial to trial."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def test_only_the_first_trial_connects(broker: Mosquitto, tmp_path: Path) -> Non
 
 
 @pytest.mark.timing
-def test_one_that_breaks_off_while_another_broker_is_measured_is_made_again(
+def test_connection_that_breaks_during_another_case_is_restored(
     own_broker: Mosquitto, broker: Mosquitto, tmp_path: Path
 ) -> None:
     second = {"case": 2, **broker.target}
@@ -42,8 +42,8 @@ def test_one_that_breaks_off_while_another_broker_is_measured_is_made_again(
 
 
 @pytest.mark.timing
-def test_a_trial_that_failed_keeps_nothing(own_broker: Mosquitto, tmp_path: Path) -> None:
-    """This one failed because, at QoS 0, a connection that broke off leaves it unknown what the broker took."""
+def test_trial_after_a_failed_one_connects_again(own_broker: Mosquitto, tmp_path: Path) -> None:
+    """The trial fails because, at QoS 0, a broken connection leaves open what the broker has received."""
 
     def start(load: int) -> Engine:
         pace = {"in_flight": None, "messages_per_second": 200, "messages": 100 * load}

@@ -1,4 +1,4 @@
-"""MQTT 5: what is on the wire, and that messages are counted as with 3.1.1."""
+"""The engine speaks MQTT 5, and counts messages as with 3.1.1."""
 
 import socket
 from collections.abc import Iterator
@@ -11,14 +11,14 @@ import pytest
 from tests.paho.broker import Mosquitto
 from tests.paho.engine import outcome_of, trial_of
 
-LEVEL_AT = 8  # in a CONNECT, after its length, and MQTT with the length of this
+LEVEL_OFFSET = 8  # in a CONNECT, after its header and the name MQTT
 REFUSED = bytes([0x20, 3, 0, 0x84, 0])  # unsupported protocol version
 
 
 @contextmanager
 def refusing() -> Iterator[tuple[int, "SimpleQueue[bytes]"]]:
-    """The port of a broker that refuses the version of every CONNECT, and what has come."""
-    came = SimpleQueue[bytes]()
+    """Runs a broker that refuses the version of every CONNECT. Yields its port and a queue of what it receives."""
+    received = SimpleQueue[bytes]()
 
     def serve() -> None:
         while True:
@@ -28,19 +28,19 @@ def refusing() -> Iterator[tuple[int, "SimpleQueue[bytes]"]]:
                 return
             with connection:
                 if first := connection.recv(1024):
-                    came.put(first)
+                    received.put(first)
                     connection.sendall(REFUSED)
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         Thread(target=serve, daemon=True).start()
-        yield server.getsockname()[1], came
+        yield server.getsockname()[1], received
         server.shutdown(socket.SHUT_RDWR)
 
 
-def test_a_broker_without_this_version_is_named(broker: Mosquitto) -> None:
-    with refusing() as (port, came):
+def test_broker_without_mqtt_5_is_reported(broker: Mosquitto) -> None:
+    with refusing() as (port, received):
         outcome = outcome_of(broker, url=f"mqtt://127.0.0.1:{port}", mqtt={"version": "5"}, pairs=1)
-        assert came.get()[LEVEL_AT] == 5
+        assert received.get()[LEVEL_OFFSET] == 5
     assert outcome.reason == "MqttVersionRefused"
 
 

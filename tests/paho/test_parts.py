@@ -1,4 +1,4 @@
-"""The parts of the engine: content, envelope, runs, and what it writes."""
+"""The parts of the engine: content, envelope, runs, and output."""
 
 import fcntl
 import io
@@ -37,7 +37,7 @@ def content(size: int, entries: int) -> Content:
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("key", [None, bytes(16)])
-def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | None) -> None:
+def test_codec_decodes_messages_and_refuses_corrupt_ones(compression: str, key: bytes | None) -> None:
     codec, plain = Codec(compression, key), b"0123456789" * 100
     encoded = codec.encode(plain)
     assert codec.decode(encoded) == plain
@@ -49,7 +49,7 @@ def test_what_was_encoded_is_decoded_or_refused(compression: str, key: bytes | N
 
 
 @pytest.mark.parametrize("size", [2, 8, 9, 100, 1024])
-def test_a_message_is_known_by_its_number_and_by_all_of_its_bytes(size: int) -> None:
+def test_content_recognizes_a_message_by_its_number_and_its_bytes(size: int) -> None:
     known = content(size, 1 if size <= 8 else 200)
     for number in (0, 1, 255, 70_000):
         message = known.message(number)
@@ -62,7 +62,7 @@ def test_a_message_is_known_by_its_number_and_by_all_of_its_bytes(size: int) -> 
             assert known.number(known.message(number + 1)[:8] + message[8:]) is None
 
 
-def test_own_messages_come_in_turn() -> None:
+def test_own_messages_are_sent_in_turn() -> None:
     entries = [b"first one", b"second, the largest", b"third one!"]
     known = Content(memoryview(b"".join(entries)), 3, [len(entry) for entry in entries])
     for number in range(7):
@@ -73,13 +73,13 @@ def test_own_messages_come_in_turn() -> None:
     assert known.largest == len(entries[1])
 
 
-def wanted(**changes: Any) -> Run:
+def make_run(**changes: Any) -> Run:
     asked = {"topic": "t", "first": 10, "messages": 100, "bytes": 0, "startNanoseconds": 0, "intervalNanoseconds": 0}
     asked |= {"untilNanoseconds": 0, "window": 100, "frees": "Arrival", "back": 0, "unacknowledged": 0}
     return Run({**asked, **changes}, content(100, 1))
 
 
-def test_messages_leave_when_they_are_due_and_those_that_a_delay_held_up_at_once(
+def test_messages_leave_when_they_are_due_and_delayed_ones_leave_at_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, sent = 1000, []
@@ -96,7 +96,7 @@ def test_messages_leave_when_they_are_due_and_those_that_a_delay_held_up_at_once
 
     monkeypatch.setattr(module, "_sleep_until", sleep_until)
     monkeypatch.setattr(module, "monotonic_ns", lambda: now)
-    one = wanted(startNanoseconds=2000, intervalNanoseconds=5 * MILLISECOND)
+    one = make_run(startNanoseconds=2000, intervalNanoseconds=5 * MILLISECOND)
     assert one.send_all(send) == 100
     due = [2000 + number * 5 * MILLISECOND for number in range(100)]
     free = due[10] + 22 * MILLISECOND
@@ -111,8 +111,8 @@ def test_messages_leave_when_they_are_due_and_those_that_a_delay_held_up_at_once
         ("Write", lambda one, _: one.written()),
     ],
 )
-def test_as_many_are_in_flight_as_the_window_allows(frees: str, back: Any) -> None:
-    one, sent = wanted(window=3, frees=frees), []
+def test_window_limits_the_messages_in_flight(frees: str, back: Any) -> None:
+    one, sent = make_run(window=3, frees=frees), []
 
     def send(number: int, _begun: int) -> None:
         sent.append(number)
@@ -126,7 +126,7 @@ def test_as_many_are_in_flight_as_the_window_allows(frees: str, back: Any) -> No
     assert one.send_all(lambda number, _: sent.append(number)) == 0
 
 
-def test_what_comes_twice_frees_once() -> None:
+def test_duplicate_frees_the_window_only_once() -> None:
     window, stop = Window(1), Event()
     assert window.take(0, stop)
     window.out(7)
@@ -136,10 +136,10 @@ def test_what_comes_twice_frees_once() -> None:
     assert not window.take(monotonic_ns() + MILLISECOND, stop)
 
 
-def test_a_run_ends_in_time_and_by_a_stop_and_continues_after_a_release() -> None:
-    full = wanted(window=2, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
+def test_run_ends_at_its_time_or_by_a_stop_and_continues_after_a_release() -> None:
+    full = make_run(window=2, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
     assert full.send_all(lambda *_: None) == 2
-    stopped, released = wanted(window=2), wanted(window=2, messages=4)
+    stopped, released = make_run(window=2), make_run(window=2, messages=4)
     for one, end, sent in ((stopped, stopped.stop.set, 2), (released, released.release, 4)):
         counted: list[int] = []
         thread = Thread(target=lambda one=one, counted=counted: counted.append(one.send_all(lambda *_: None)))
@@ -151,14 +151,14 @@ def test_a_run_ends_in_time_and_by_a_stop_and_continues_after_a_release() -> Non
     assert counted == [4]
 
 
-def test_acknowledgements_that_are_missing_hold_up_the_next_message() -> None:
-    one = wanted(unacknowledged=1, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
+def test_missing_acknowledgement_holds_up_the_next_message() -> None:
+    one = make_run(unacknowledged=1, untilNanoseconds=monotonic_ns() + 20 * MILLISECOND)
     assert one.send_all(lambda *_: None) == 1
-    many = wanted(unacknowledged=1)
+    many = make_run(unacknowledged=1)
     assert many.send_all(lambda number, _: many.acknowledged(number)) == 100
 
 
-def test_events_come_in_batches_and_before_what_follows() -> None:
+def test_pipe_writes_events_in_batches_before_the_next_line() -> None:
     out = io.BytesIO()
     pipe = Pipe(out)
     for number in range(1500):
@@ -182,14 +182,14 @@ def _events(line: bytes) -> bytes:
 
 @pytest.fixture
 def beyond_select() -> Iterator[Callable[[socket.socket], socket.socket]]:
-    """Gives a socket another number, which select(2) does not know."""
+    """Yields a function that gives a socket another number, which select(2) does not support."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     yield lambda one: socket.socket(fileno=fcntl.fcntl(one.fileno(), fcntl.F_DUPFD, 1024))
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_files_of_any_number_are_waited_for(beyond_select: Callable[[socket.socket], socket.socket]) -> None:
+def test_select_any_waits_for_files_of_any_number(beyond_select: Callable[[socket.socket], socket.socket]) -> None:
     one, other = socket.socketpair()
     with one, other, beyond_select(one) as same, beyond_select(other) as peer:
         with pytest.raises(ValueError, match="out of range"):
@@ -206,7 +206,7 @@ def test_files_of_any_number_are_waited_for(beyond_select: Callable[[socket.sock
         select_any([one], [], [], 0)
 
 
-def test_a_packet_longer_than_any_message_is_not_taken_in() -> None:
+def test_packet_longer_than_any_message_ends_the_connection() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         host, port = listener.getsockname()
         asked = {"connection": 1, "name": "client", "host": host, "port": port, "tls": "None", "username": ""}
@@ -219,6 +219,6 @@ def test_a_packet_longer_than_any_message_is_not_taken_in() -> None:
             peer.settimeout(HANG_SECONDS)
             peer.recv(1024)
             peer.sendall(ACCEPTED + OF_256_MIB)
-            assert not peer.recv(1024), "it waits for the rest"
+            assert not peer.recv(1024), "the connection waits for the rest"
         opening.join()
         connection.close()

@@ -1,4 +1,4 @@
-"""The engine SINETStream sends through a real Mosquitto what the library sends, and counts it as the others do."""
+"""The engine SINETStream sends what its library sends, and counts messages as the other engines do."""
 
 import os
 import re
@@ -17,7 +17,7 @@ from tests.paho.broker import Mosquitto
 from tests.paho.engine import HANG_SECONDS, ROOT, Engine, failure_of, install_engine, plan, trial_of
 from tests.paho.listener import listening
 from tests.paho.strike import strike
-from tests.paho.test_exchange import DELIVERIES, secured, sums
+from tests.paho.test_exchange import DELIVERIES, checked_counts, tls_changes
 from tests.plans import Plan
 from tierbench.kinds.broker.sinetstream import configuration
 
@@ -62,18 +62,18 @@ def _sinetstream(tmp_path_factory: pytest.TempPathFactory) -> None:
     os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
 
 
-def of(broker: Mosquitto, **changes: Any) -> Plan:
+def sinetstream_plan(broker: Mosquitto, **changes: Any) -> Plan:
     return plan(broker, engine="sinetstream", **changes)
 
 
 @pytest.fixture
 def measure(broker: Mosquitto, tmp_path: Path) -> Measure:
-    """The counts of a trial without losses."""
+    """Returns a function that runs a trial, checks that it has no losses, and returns its counts."""
     (tmp_path / "key").write_bytes(bytes(range(16)))
 
     def measured(**changes: Any) -> dict[str, Any]:
         trial = trial_of(broker, engine="sinetstream", **{"key_file": tmp_path / "key", **changes})
-        counts = sums(trial)
+        counts = checked_counts(trial)
         assert (counts["received"], counts["errors"], counts["duplicated"]) == (counts["sent"], 0, 0)
         return counts
 
@@ -82,11 +82,13 @@ def measure(broker: Mosquitto, tmp_path: Path) -> Measure:
 
 @pytest.mark.parametrize("delivery", DELIVERIES)
 def test_every_message_is_counted_once(broker: Mosquitto, tmp_path: Path, delivery: str) -> None:
-    outcome = Engine(tmp_path, of(broker, delivery=delivery, trials=2, warmup_trials=1, messages=100)).outcome()
+    outcome = Engine(
+        tmp_path, sinetstream_plan(broker, delivery=delivery, trials=2, warmup_trials=1, messages=100)
+    ).outcome()
     assert (outcome.code, outcome.reason, len(outcome.trials)) == (0, None, 3)
     assert outcome.seal["engine"]["name"] == "tierbench-sinetstream"
     for trial in outcome.trials:
-        counts = sums(trial)
+        counts = checked_counts(trial)
         assert (counts["pairs"], counts["sent"], counts["received"]) == (2, 200, 200)
         assert counts["acknowledged"] == (0 if delivery == "AtMostOnce" else 200)
         assert (counts["errors"], counts["duplicated"]) == (0, 0)
@@ -95,8 +97,8 @@ def test_every_message_is_counted_once(broker: Mosquitto, tmp_path: Path, delive
         assert counts["connections"] == 4
 
 
-def test_a_message_has_the_librarys_header(measure: Measure) -> None:
-    """Paper 000's 1,044 bytes are those of the format before, without the first six."""
+def test_message_has_the_header_of_the_library(measure: Measure) -> None:
+    """The 1,044 bytes of paper 000 are those of the previous format, without the first six bytes."""
     counts = measure(messages=20)
     assert counts["encodedBytes"] / counts["sent"] == PLAIN == 1044 + 6
     assert counts["encryptNanoseconds"] + counts["decryptNanoseconds"] == 0
@@ -115,7 +117,7 @@ def test_an_encrypted_message_is_longer(measure: Measure, encryption: str) -> No
 
 @pytest.mark.timing
 def test_an_encrypted_message_is_longer_on_the_wire(measure: Measure) -> None:
-    """So a trial shows whether encryption was on, even if it takes no time."""
+    """Thus a trial shows whether encryption was on, even if it takes no time."""
     load = {"delivery": "AtMostOnce", "pairs": 1, "in_flight": 1}
     plain, sealed = (measure(**load, encryption=encryption) for encryption in ("None", "AES128EAX"))
     ways, added = 2, SALT + ADDED["AES128EAX"]
@@ -124,7 +126,7 @@ def test_an_encrypted_message_is_longer_on_the_wire(measure: Measure) -> None:
 
 
 @pytest.mark.release
-def test_a_message_is_not_readable_at_the_broker(broker: Mosquitto, tmp_path: Path) -> None:
+def test_broker_cannot_read_an_encrypted_message(broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(bytes(range(16)))
     with listening(broker, "tierbench/seen/#") as (_, received):
         for encryption in ("None", "AES256CBC"):
@@ -136,7 +138,7 @@ def test_a_message_is_not_readable_at_the_broker(broker: Mosquitto, tmp_path: Pa
 
 
 @pytest.mark.parametrize("compression", ["Gzip:9", "Zstd"])
-def test_compressed_and_encrypted(measure: Measure, compression: str) -> None:
+def test_compressed_and_encrypted_messages_arrive(measure: Measure, compression: str) -> None:
     counts = measure(compression=compression, encryption="AES128GCM", content="SensorJSON", size_bytes=10_000)
     assert counts["receivedBytes"] == 400 * 10_000
     assert counts["encodedBytes"] < 1_500_000
@@ -145,33 +147,33 @@ def test_compressed_and_encrypted(measure: Measure, compression: str) -> None:
 
 
 @pytest.mark.parametrize("version", ["TLSv1.2", "TLSv1.3"])
-def test_tls(broker: Mosquitto, measure: Measure, version: str) -> None:
-    counts = measure(**secured(broker, version))
+def test_trial_with_tls_reports_the_cipher_and_the_handshake(broker: Mosquitto, measure: Measure, version: str) -> None:
+    counts = measure(**tls_changes(broker, version))
     assert counts["cipher"].startswith("TLS_")
     assert counts["tlsNanoseconds"] > 0
 
 
 @pytest.mark.parametrize("pace", [{"messages_per_second": 200}, {"as_fast_as_possible": True}, {"unacknowledged": 1}])
-def test_paces(measure: Measure, pace: dict[str, Any]) -> None:
+def test_each_pacing_sends_every_message(measure: Measure, pace: dict[str, Any]) -> None:
     assert measure(in_flight=None, **pace, messages=50)["acknowledged"] == 100
 
 
 @pytest.mark.parametrize("delivery", ["AtMostOnce", "AtLeastOnce"])
-def test_what_the_broker_took_is_counted(broker: Mosquitto, delivery: str) -> None:
+def test_trial_without_subscribers_counts_what_the_broker_received(broker: Mosquitto, delivery: str) -> None:
     load = {"role": "Alone", "in_flight": None, "as_fast_as_possible": True, "messages": 100, "connections": "Kept"}
     counts = trial_of(broker, engine="sinetstream", delivery=delivery, **load)["exchange"]
     assert (counts["sent"], counts["acknowledged"], counts["errors"]) == (200, 200, 0)
 
 
-def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> None:
+def test_echo_returns_every_message(broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "key").write_bytes(bytes(range(16)))
-    with serving(tmp_path) as (named, _):
-        shared = {**named, "barrier": "b", "parts": 2, "encryption": "AES128GCM", "key_file": tmp_path / "key"}
-        publisher = Engine(tmp_path, of(broker, **shared, role="Publisher", part=0))
-        echo = Engine(tmp_path, of(broker, **shared, role="Echo", part=1))
+    with serving(tmp_path) as (agent_field, _):
+        shared = {**agent_field, "barrier": "b", "parts": 2, "encryption": "AES128GCM", "key_file": tmp_path / "key"}
+        publisher = Engine(tmp_path, sinetstream_plan(broker, **shared, role="Publisher", part=0))
+        echo = Engine(tmp_path, sinetstream_plan(broker, **shared, role="Echo", part=1))
         published, echoed = publisher.outcome(), echo.outcome()
     assert (published.code, echoed.code) == (0, 0)
-    assert sums(published.trials[0])["received"] == 400
+    assert checked_counts(published.trials[0])["received"] == 400
     counts = echoed.trials[0]["exchange"]
     assert counts["wireSentBytes"] > 400 * 1024, "both sockets of an echo count"
     assert counts["wireReceivedBytes"] > 400 * 1024
@@ -186,11 +188,11 @@ def test_an_echo_sends_everything_back(broker: Mosquitto, tmp_path: Path) -> Non
         ({"url": "mqtt://127.0.0.1:1", "ready_milliseconds": 300}, "BrokerUnreachable"),
     ],
 )
-def test_what_goes_wrong_has_a_reason(broker: Mosquitto, changes: dict[str, Any], reason: str) -> None:
+def test_failure_has_a_reason(broker: Mosquitto, changes: dict[str, Any], reason: str) -> None:
     assert failure_of(broker, engine="sinetstream", **changes)["reason"] == reason
 
 
-def test_a_wrong_password(broker: Mosquitto, tmp_path: Path) -> None:
+def test_wrong_password_is_reported(broker: Mosquitto, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("wrong")
     failure = failure_of(broker, engine="sinetstream", password_file=tmp_path / "password")
     assert failure["reason"] == "CredentialsRefused"
@@ -204,16 +206,14 @@ def test_a_wrong_password(broker: Mosquitto, tmp_path: Path) -> None:
         ("ca.crt", "TLSv1.2", "expired", "TlsVersionRefused"),
     ],
 )
-def test_a_certificate_that_is_not_to_be_trusted(
-    broker: Mosquitto, ca: str, version: str, listener: str, reason: str
-) -> None:
+def test_failed_tls_handshake_is_reported(broker: Mosquitto, ca: str, version: str, listener: str, reason: str) -> None:
     where = {"url": f"mqtts://127.0.0.1:{getattr(broker, listener)}", "server_name": "localhost"}
     failure = failure_of(broker, engine="sinetstream", **where, tls=version, ca_file=broker.folder / ca)
     assert failure["reason"] == reason
 
 
 @pytest.mark.timing
-def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
+def test_broker_that_loses_its_sessions_loses_few_messages(own_broker: Mosquitto, tmp_path: Path) -> None:
     """Sessions of the library end with their connections, so a message may be lost at every delivery."""
 
     def kill_and_start(_: Engine) -> None:
@@ -222,7 +222,7 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
 
     load = {"pairs": 1, "delivery_timeout_milliseconds": 4000}
     outcome = strike(
-        lambda factor: Engine(tmp_path, of(own_broker, messages=1000 * factor, **load)),
+        lambda factor: Engine(tmp_path, sinetstream_plan(own_broker, messages=1000 * factor, **load)),
         kill_and_start,
         sending_to=own_broker,
     )
@@ -235,38 +235,38 @@ def test_a_broker_that_forgets(own_broker: Mosquitto, tmp_path: Path) -> None:
 
 
 @pytest.mark.timing
-def test_a_packet_longer_than_any_message_is_not_taken_in(broker: Mosquitto, tmp_path: Path) -> None:
+def test_packet_longer_than_any_message_ends_the_connection(broker: Mosquitto, tmp_path: Path) -> None:
     """The connection ends, and is made again."""
     pace = {"in_flight": None, "interval_milliseconds": 5, "max_in_flight": 8, "pairs": 1}
-    with listening(broker, "tierbench/long/#") as (meddler, received):
+    with listening(broker, "tierbench/long/#") as (other_client, received):
         first: MQTTMessage
 
         def start(factor: int) -> Engine:
             nonlocal first
             topic = f"tierbench/long/{factor}"
             load = {"messages": 200 * factor, "delivery_timeout_milliseconds": 4000}
-            engine = Engine(tmp_path, of(broker, **pace, **load, topic=topic))
+            engine = Engine(tmp_path, sinetstream_plan(broker, **pace, **load, topic=topic))
             messages = iter(lambda: received.get(timeout=HANG_SECONDS), None)
             first = next(message for message in messages if message.topic.startswith(f"{topic}/t1/"))
             return engine
 
-        def meddle(_: Engine) -> None:
-            meddler.publish(first.topic, bytes(150_000), qos=1).wait_for_publish(HANG_SECONDS)
+        def send_long_message(_: Engine) -> None:
+            other_client.publish(first.topic, bytes(150_000), qos=1).wait_for_publish(HANG_SECONDS)
 
-        (trial,) = strike(start, meddle).trials
+        (trial,) = strike(start, send_long_message).trials
     counts = trial["exchange"]
     assert counts["reconnects"] == counts["errorCauses"]["Disconnected"] == 1
     assert "Corrupt" not in counts["errorCauses"]
 
 
 @pytest.mark.timing
-def test_a_broker_that_stays_away(own_broker: Mosquitto, tmp_path: Path) -> None:
+def test_trial_fails_if_the_broker_does_not_return(own_broker: Mosquitto, tmp_path: Path) -> None:
     pace = {"in_flight": None, "interval_milliseconds": 5, "max_in_flight": 8, "pairs": 1}
 
     def start(factor: int) -> Engine:
         own_broker.start()
         load = {"messages": 200 * factor, "delivery_timeout_milliseconds": 2000}
-        return Engine(tmp_path, of(own_broker, **pace, **load))
+        return Engine(tmp_path, sinetstream_plan(own_broker, **pace, **load))
 
     outcome = strike(start, lambda _: own_broker.kill(), sending_to=own_broker)
     (trial,) = outcome.trials

@@ -1,4 +1,4 @@
-"""A strike that falls within no trial is none."""
+"""A strike outside a trial does not count."""
 
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ BEGUN = 1_795_737_600 * 10**9
         ({"trial": 2}, 1_000_000, True),
     ],
 )
-def test_the_engines_own_clock_says_whether_it_fell_within(changes: dict[str, Any], after: int, within: bool) -> None:
+def test_clock_of_the_engine_decides_whether_a_strike_counts(changes: dict[str, Any], after: int, within: bool) -> None:
     trial = {"trial": 1, "warmup": False, "outcome": "Completed", "startTime": "2026-11-27T00:00:00.000000000Z"}
     outcome = Outcome(0, "", [{**trial, "exchange": {"sessionNanoseconds": 2_000_000}, **changes}], {})
     assert module._falls_within(BEGUN + after, outcome, 1, 0) is within

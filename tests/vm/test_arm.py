@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.cluster import Cluster
-from tests.cluster.test_life import traces
+from tests.cluster.test_life import host_objects
 from tests.e2e.benchmarks import (
     Running,
     assert_every_trial_once,
@@ -20,9 +20,9 @@ from tests.e2e.kubectl import Kubectl
 from tests.e2e.operator_release import Release
 from tests.vm.conftest import FOLDER
 
-ON_ARM = ("client", "mosquitto", "network", "nginx", "paho")
+ARM_IMAGES = ("client", "mosquitto", "network", "nginx", "paho")
 PI: dict[str, Any] = {"nodeClassNames": ["raspberry-pi-4"]}
-WAYS = pytest.mark.parametrize("role", ["servers", "clients"])
+ROLES = pytest.mark.parametrize("role", ["servers", "clients"])
 MIB = 2**20
 SECONDS = 600  # until a benchmark has ended
 
@@ -33,11 +33,11 @@ def cluster() -> Iterator[Cluster]:
     cluster = Cluster("vm-arm64")
     try:
         cluster.up(FOLDER / "arm64.toml")
-        cluster.load([FOLDER.parents[1] / "build" / "images" / f"{name}.tar" for name in (*ON_ARM, "operator")])
+        cluster.load([FOLDER.parents[1] / "build" / "images" / f"{name}.tar" for name in (*ARM_IMAGES, "operator")])
         yield cluster
     finally:
         cluster.down()
-    assert traces(cluster) == []
+    assert host_objects(cluster) == []
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +53,8 @@ def test_node_is_arm64_with_its_own_kernel(cluster: Cluster) -> None:
     assert "cloud-arm64" in info
 
 
-@WAYS
-def test_file_transfers(kubectl: Kubectl, role: str) -> None:
+@ROLES
+def test_file_transfers_run_on_arm64(kubectl: Kubectl, role: str) -> None:
     size = 64 * MIB  # long enough for the clock ticks of the node's processors
     kubectl.apply(
         file_transfer(
@@ -85,9 +85,9 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
     assert_nothing_left(running)
 
 
-@WAYS
+@ROLES
 @pytest.mark.parametrize("engine", ["Native", "Paho"])
-def test_brokers(kubectl: Kubectl, role: str, engine: str) -> None:
+def test_brokers_run_on_arm64(kubectl: Kubectl, role: str, engine: str) -> None:
     places = _places(role)
     places["clients"] = {**places["clients"], "engine": engine}
     pace = {"type": "OpenLoop", "messagesPerSecond": 25}  # long enough for the clock ticks of the node's processors
@@ -114,8 +114,8 @@ def test_brokers(kubectl: Kubectl, role: str, engine: str) -> None:
     assert_nothing_left(running)
 
 
-@WAYS
-def test_networks(kubectl: Kubectl, role: str) -> None:
+@ROLES
+def test_networks_run_on_arm64(kubectl: Kubectl, role: str) -> None:
     kubectl.apply(network(protocols=["TCP", "UDP"], udp={"kilobitsPerSecond": 1000}, **_places(role)))
     running = Running(kubectl, "networks", "networkbenchmark")
     running.wait_for_phase("Complete", seconds=SECONDS)
@@ -141,7 +141,7 @@ def _places(role: str) -> dict[str, Any]:
 
 
 def _assert_server(sample: dict[str, Any], duration: int) -> None:
-    """Every field of the server's sample exists and is plausible."""
+    """Asserts that every field of the server's sample exists and is plausible."""
     for share in ("cpu", "ioWait", "ioPressure"):
         assert 0 <= sample[f"{share}PartsPerMillion"] <= 1_000_000, sample
     assert sample["cpuPartsPerMillion"] > 0

@@ -1,4 +1,4 @@
-"""Clocks that are off spoil no certificate and no time: that of a node an hour late, and of a member in 1970."""
+"""Certificates and times are right although a node's clock is an hour late and a member's clock is in 1970."""
 
 import re
 import shlex
@@ -14,7 +14,7 @@ import pytest
 from images.architectures import host
 from tests.cluster import Cluster, images
 from tests.cluster.hardware import Hardware
-from tests.cluster.test_life import traces
+from tests.cluster.test_life import host_objects
 from tests.e2e.benchmarks import (
     API_VERSION,
     Running,
@@ -34,7 +34,7 @@ ROOT = FOLDER.parents[1]
 NODE = "late-1"
 LATE: dict[str, Any] = {"nodeClassNames": ["late"]}
 BOARD = {"apiVersion": API_VERSION, "kind": "NodeClass", "metadata": {"name": "board"}, "spec": {"external": True}}
-WAYS = pytest.mark.parametrize("role", ["servers", "clients"])
+ROLES = pytest.mark.parametrize("role", ["servers", "clients"])
 HOUR = timedelta(hours=1)
 IN_1970 = datetime(1970, 1, 2, tzinfo=UTC)  # on the first day, some machines would have booted before 1970
 SLACK = timedelta(minutes=1)
@@ -54,26 +54,26 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.down()
-    assert traces(cluster) == []
+    assert host_objects(cluster) == []
 
 
 @pytest.fixture(autouse=True)
 def late_class(release: Release) -> None:
-    """The class of the node, whose clock the operator has noticed."""
+    """Creates the class of the late node, and waits until the operator notices its clock."""
     release.kubectl.apply(node_class("late", hw="late"))
     wait_for("its clock is noticed", lambda: skewed(release.kubectl.get("nodeclass", "late")), 120)
 
 
 def skewed(item: dict[str, Any]) -> str:
-    """Returns what the condition ClockSkewed says, or an empty text if no clock is off."""
+    """Returns the message of the condition ClockSkewed, or an empty text if no clock is off."""
     conditions = item.get("status", {}).get("conditions", ())
     return next((one["message"] for one in conditions if one["type"] == "ClockSkewed" and one["status"] == "True"), "")
 
 
-@WAYS
-def test_file_transfers(kubectl: Kubectl, role: str) -> None:
+@ROLES
+def test_file_transfers_run_despite_a_late_clock(kubectl: Kubectl, role: str) -> None:
     body = file_transfer(fileSizes=["16Mi"], tls=["TLSv1.3"], verifyDigest=True, **_places(role))
-    for trial in measured(kubectl, body):
+    for trial in measure(kubectl, body):
         transfer = trial["transfer"]
         assert transfer["digestVerified"] is True
         assert 0 < transfer["connectNanoseconds"] < trial["durationNanoseconds"]
@@ -81,19 +81,19 @@ def test_file_transfers(kubectl: Kubectl, role: str) -> None:
         assert 0 < transfer["firstByteNanoseconds"] < trial["durationNanoseconds"]
 
 
-@WAYS
-def test_brokers(kubectl: Kubectl, role: str) -> None:
+@ROLES
+def test_brokers_run_despite_a_late_clock(kubectl: Kubectl, role: str) -> None:
     body = broker(tls=["TLSv1.3"], pacing=PACED, repetitions=TRIALS, **_places(role))
-    assert_round_trips(measured(kubectl, body))
+    assert_round_trips(measure(kubectl, body))
 
 
-def test_the_class_says_by_how_much(kubectl: Kubectl) -> None:
-    """The first report that the operator sees may be some minutes old, and the next one is not."""
+def test_class_reports_how_late_a_clock_is(kubectl: Kubectl) -> None:
+    """The first report that the operator sees may be some minutes old. The next one is not."""
     expected = f"The clock of node {NODE} is about 60 min behind that of the API server."
     wait_for("the next report", lambda: expected in skewed(kubectl.get("nodeclass", "late")), 360)
 
 
-def test_doctor_says_by_how_much(kubectl: Kubectl) -> None:
+def test_doctor_reports_how_late_a_clock_is(kubectl: Kubectl) -> None:
     _, found, _ = doctor(kubectl, "late", "cloud")
     clock = found["late"]["checks"]["clock"]
     assert clock["state"] == "Limited"
@@ -103,17 +103,17 @@ def test_doctor_says_by_how_much(kubectl: Kubectl) -> None:
     assert found["cloud"]["checks"]["clock"]["state"] == "Ok"
 
 
-def test_a_member_in_1970(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
-    """It is a member, because no node can be: to its kubelet, the certificate of the API server is not yet valid."""
+def test_member_in_1970_measures(kubectl: Kubectl, release: Release, cluster: Cluster) -> None:
+    """A node cannot be in 1970, because the API server's certificate is not yet valid for its kubelet."""
     asked: dict[str, Any] = {"clients": {"nodeClassNames": ["board"]}, "access": "NodePort", "tls": ["TLSv1.3"]}
     with open_collector(release, cluster.addresses.node(0)), in_1970(cluster) as machine:
         kubectl.apply(BOARD)
         try:
             wait_for("the collector", lambda: "collector" in kubectl.get("nodeclass", "board")["status"])
             join(machine, tierbench(kubectl, "join", "board"))
-            measured(kubectl, file_transfer(fileSizes=["16Mi"], verifyDigest=True, **asked))
+            measure(kubectl, file_transfer(fileSizes=["16Mi"], verifyDigest=True, **asked))
             asked |= {"brokers": [{"name": "kafka", "kafka": {}}], "repetitions": TRIALS, "pacing": PACED}
-            assert_round_trips(measured(kubectl, broker(**asked)))
+            assert_round_trips(measure(kubectl, broker(**asked)))
             machine.signal("member", signal.SIGTERM)
         finally:
             kubectl("delete", "nodeclass", "board")
@@ -121,7 +121,7 @@ def test_a_member_in_1970(kubectl: Kubectl, release: Release, cluster: Cluster) 
 
 @contextmanager
 def in_1970(cluster: Cluster) -> Iterator[Hardware]:
-    """In the context the machine of the late node is no node, and its clock is in 1970."""
+    """Stops the late node's kubelet, and sets its machine's clock to 1970 until the block ends."""
     machine = cluster.node(NODE).machine
     cluster.stop(f"{NODE}/kubelet")
     machine.run("date", f"--set=@{IN_1970.timestamp():.0f}")
@@ -142,8 +142,8 @@ def join(machine: Hardware, command: str) -> None:
     machine.start("member", file, *words, "--state=/root/state")
 
 
-def measured(kubectl: Kubectl, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """Measures a benchmark, and returns its trials. All times are right, but trials on a node start by its clock."""
+def measure(kubectl: Kubectl, body: dict[str, Any]) -> list[dict[str, Any]]:
+    """Runs a benchmark, checks all times, and returns the trials. Trials on the late node start by its clock."""
     ahead = -HOUR if body["spec"]["clients"] == LATE else timedelta()
     begun = datetime.now(UTC)
     kubectl.apply(body)

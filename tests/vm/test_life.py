@@ -14,7 +14,7 @@ import pytest
 from tests.cluster import Cluster, ClusterError
 from tests.cluster.node import DAEMONS
 from tests.cluster.processes import Process, wait
-from tests.cluster.test_life import traces
+from tests.cluster.test_life import host_objects
 from tests.cluster.vm import Debian, UserNetwork, VirtualMachine, free_port
 from tests.vm.conftest import FOLDER
 
@@ -31,7 +31,7 @@ def cluster() -> Iterator[Cluster]:
         yield cluster
     finally:
         cluster.down()
-    assert traces(cluster) == []
+    assert host_objects(cluster) == []
 
 
 def test_node_has_the_labels_and_the_hardware_declared(cluster: Cluster) -> None:
@@ -70,7 +70,7 @@ def test_machine_has_its_own_page_cache(cluster: Cluster) -> None:
     assert cached() > 256 * MIB
 
 
-def test_daemons_take_signals(cluster: Cluster) -> None:
+def test_daemons_receive_signals(cluster: Cluster) -> None:
     machine = cluster.node("edge-1").machine
     cluster.signal("edge-1/kube-proxy", signal.SIGSTOP)
     assert machine.output("ps", "-C", "kube-proxy", "-o", "stat=").startswith("T")
@@ -81,14 +81,14 @@ def test_daemons_take_signals(cluster: Cluster) -> None:
     assert ("edge-1/kube-proxy", True) in cluster.status()
 
 
-def test_power_cut(cluster: Cluster) -> None:
+def test_node_survives_a_power_cut(cluster: Cluster) -> None:
     machine = cluster.node("edge-1").machine
     machine.run("sh", "-c", "echo kept >/var/lib/tierbench/kept; sync")
     machine.run("sh", "-c", "echo lost >/run/lost")
     cluster.signal("edge-1", signal.SIGKILL)
     down = [(f"edge-1/{daemon}", False) for daemon in DAEMONS]
-    wait(lambda: set(down) <= set(cluster.status()), "the end of what ran on the node", 10)
-    wait(lambda: not cluster.ready(), "the node to be found dead", 120)
+    wait(lambda: set(down) <= set(cluster.status()), "the end of the daemons on the node", 10)
+    wait(lambda: not cluster.ready(), "the node to become not ready", 120)
     assert cluster.up(NODES)
     assert cluster.ready()
     assert machine.output("cat", "/var/lib/tierbench/kept") == "kept\n"
@@ -104,9 +104,9 @@ def test_crash_during_boot_leaves_nothing_behind(cluster: Cluster) -> None:
             wait(lambda: bool(_booting(other)), "qemu", 120)
         finally:
             up.kill()
-    assert traces(other)
+    assert host_objects(other)
     other.down()
-    assert traces(other) == []
+    assert host_objects(other) == []
     assert cluster.ready()
 
 

@@ -1,4 +1,4 @@
-"""Whole Debian machines in QEMU: a disk that is created once, a copy-on-write layer for each machine, and ssh.
+"""Runs Debian machines in QEMU: a disk that is created once, a copy-on-write layer per machine, and ssh.
 
 machine = VirtualMachine("try", folder, Debian("bookworm", "amd64").disk(), UserNetwork(free_port()))
 machine.boot()

@@ -1,4 +1,4 @@
-"""Tests whether this machine's KVM boots a kernel. Some machines offer KVM, and hang."""
+"""Tests whether this machine's KVM boots a kernel. Some machines offer KVM but hang."""
 
 import hashlib
 import os
@@ -18,7 +18,7 @@ _SECONDS = 20
 def choose(board: Board, kernel: Path) -> str:
     """Returns QEMU's accelerator for the board.
 
-    The kernel is tried once, and the result is kept for this host's kernel.
+    The kernel is tried once. The result is cached for this host's kernel.
     """
     if not board.native or not os.access("/dev/kvm", os.R_OK | os.W_OK):
         return EMULATION
@@ -30,7 +30,7 @@ def choose(board: Board, kernel: Path) -> str:
 
 
 def _boots(board: Board, kernel: Path) -> bool:
-    """Returns whether the kernel boots until it misses its root file system."""
+    """Returns whether the kernel boots until it needs its root file system."""
     command = [board.program, "-machine", board.machine, "-accel", KVM, "-cpu", "host", "-m", "512M"]
     quiet = ["-nodefaults", "-no-reboot", "-display", "none", "-serial", "stdio"]
     boot = ["-kernel", str(kernel), "-append", f"console={board.console} panic=-1"]

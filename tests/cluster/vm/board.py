@@ -1,4 +1,4 @@
-"""The machines that QEMU emulates for each architecture."""
+"""Defines the machines that QEMU emulates for each architecture."""
 
 import shutil
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _LIGHT = ("mitigations=off", "init_on_alloc=0", "transparent_hugepage=never")
 
 @dataclass(frozen=True)
 class Board:
-    """`machine` and `emulated` are QEMU's names of the machine, and of the processor if it is emulated.
+    """`machine` and `emulated` are QEMU's names for the machine, and for the processor if it is emulated.
 
     `parameters` are those of the kernel on an emulated processor.
     """
@@ -28,7 +28,7 @@ class Board:
 
     @property
     def native(self) -> bool:
-        """Whether this machine's processors have the architecture."""
+        """Returns whether this machine's processors have the architecture."""
         return self.architecture == host()
 
     def check(self) -> None:

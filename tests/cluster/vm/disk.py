@@ -1,4 +1,4 @@
-"""Creates disks with a stock Debian once with mmdebstrap, and keeps them by the hash of their sources."""
+"""Creates disks with a stock Debian with mmdebstrap once, and caches them by the hash of their sources."""
 
 import fcntl
 import hashlib
@@ -85,8 +85,8 @@ class Disk:
 class Debian:
     """The contents of a disk: Debian's cloud kernel, systemd, ssh and the extra packages.
 
-    The shell script `setup` runs after these `files` (text by absolute path) are written. Archives are reached as on
-    this machine.
+    The shell script `setup` runs after these `files` (text by absolute path) are written. The package archives are
+    those of this machine.
     """
 
     release: str
@@ -96,7 +96,7 @@ class Debian:
     setup: str = ""
 
     def disk(self) -> Disk:
-        """Returns the disk, which is created if it is not cached. Raises ClusterError if it cannot be created."""
+        """Returns the disk, and creates it if it is not cached. Raises ClusterError if it cannot be created."""
         if self.release not in RELEASES or self.architecture not in BOARDS:
             known = f"{', '.join(RELEASES)} for {', '.join(BOARDS)}"
             raise ClusterError(f"no machines with Debian {self.release} for {self.architecture}; known are {known}")

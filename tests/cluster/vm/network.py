@@ -1,4 +1,4 @@
-"""The two ways to connect a machine."""
+"""Defines the two ways to connect a machine."""
 
 import socket
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ _NOT_EARLY = "ip=off"  # systemd uses the first for an interface, and the initia
 
 @dataclass(frozen=True)
 class UserNetwork:
-    """QEMU's own network. The machine's ssh listens on `port` of 127.0.0.1.
+    """QEMU's network. The machine's ssh listens on `port` of 127.0.0.1.
 
-    The machine reaches the same addresses as this one, or none if it is `alone`.
+    The machine reaches the same addresses as this one, or no address if it is `alone`.
     """
 
     port: int
@@ -42,7 +42,7 @@ class Tap:
 
 
 def parameters(tap: Tap | None) -> str:
-    """Returns the kernel's parameters for QEMU's own network, and for a tap before it if there is one."""
+    """Returns the kernel's parameters for QEMU's network, and for the tap before it if there is one."""
     if tap is None:
         return f"ip=eth0:dhcp {_NOT_EARLY}"
     first = f"ip={tap.address}::{tap.gateway}:255.255.255.0::eth0:off"

@@ -1,4 +1,4 @@
-"""Runs programs and copies files on another machine, over ssh as root."""
+"""Runs programs on another machine, and copies files to it, over ssh as root."""
 
 import shlex
 import subprocess
@@ -35,18 +35,18 @@ class Ssh:
         return [*self._login, "-M", "-N"]
 
     def command(self, *command: str) -> list[str]:
-        """Returns the command line that runs a program there with exactly these words."""
+        """Returns the command line that runs a program on the machine with exactly these words."""
         return [*self._login, shlex.join(command)]
 
     def answers(self) -> bool:
         return subprocess.run(self.command("true"), capture_output=True, check=False).returncode == 0
 
     def call(self, script: str) -> int:
-        """Runs a shell script there with this program's output, and returns its exit status."""
+        """Runs a shell script on the machine with this program's output, and returns its exit status."""
         return subprocess.run([*self._login, script], stdin=subprocess.DEVNULL, check=False).returncode
 
     def copy_in(self, source: Path, target: str, *, without: tuple[str, ...] = ()) -> None:
-        """Copies the contents of the folder `source` into `target` there, except names that match `without`."""
+        """Copies the contents of the folder `source` into the machine's `target`, except names that match `without`."""
         pack = ["tar", "-C", str(source), *(f"--exclude={name}" for name in without), "-cf", "-", "."]
         unpack = self.command("sh", "-ec", f"mkdir -p {shlex.quote(target)}; tar -C {shlex.quote(target)} -xf -")
         with subprocess.Popen(pack, stdout=subprocess.PIPE) as packing:

@@ -1,4 +1,4 @@
-"""A machine in QEMU that boots from a layer over a disk, which stays unchanged."""
+"""Runs a machine in QEMU that boots from a layer over a disk. The disk stays unchanged."""
 
 import signal
 from collections.abc import Callable
@@ -16,7 +16,7 @@ BOOT_SECONDS = 1800  # processors may be emulated, and other processes may be bu
 LINES = 20  # lines of the console in an error
 
 # An emulated processor does little in a time slice of the kernel, and would mostly switch between programs. Longer
-# slices without preemption by programs that wake avoid that. Files are those of Linux 6.1, the last slice of 6.12.
+# slices without preemption by waking programs avoid that. The files are those of Linux 6.1, the last slice of 6.12.
 _LONGER_SLICES = """cd /sys/kernel/debug/sched
 for slice in latency=60 min_granularity=30 base_slice=30; do
   file=${slice%=*}_ns
@@ -28,7 +28,7 @@ echo NO_WAKEUP_PREEMPTION >features
 
 @dataclass(frozen=True)
 class Drive:
-    """A further disk, a raw file. `read` limits reads in bytes per second."""
+    """Another disk, a raw file. `read` limits reads in bytes per second."""
 
     file: Path
     writable: bool = True
@@ -36,7 +36,7 @@ class Drive:
 
     @property
     def options(self) -> list[str]:
-        """QEMU's options, without the host's page cache, so that the machine's own is the only one."""
+        """Returns QEMU's options. They disable the host's page cache, so that the machine's cache is the only one."""
         drive = f"file={_escape(self.file)},if=virtio,format=raw,cache=none,discard=unmap"
         drive += "" if self.writable else ",readonly=on"
         return ["-drive", drive + (f",throttling.bps-read={self.read}" if self.read else "")]
@@ -44,9 +44,9 @@ class Drive:
 
 @dataclass(frozen=True)
 class VirtualMachine:
-    """A machine by its name, with its files in `folder`. Memory and size of its disk are in bytes.
+    """A machine. `folder` has its files. `memory`, and the `size` of its disk, are in bytes.
 
-    `parameters` are further ones of the kernel, and `wrap` precedes the command lines of QEMU and ssh.
+    `parameters` are additional ones of the kernel. `wrap` precedes the command lines of QEMU and ssh.
     """
 
     name: str
@@ -71,7 +71,7 @@ class VirtualMachine:
 
     @property
     def process(self) -> Process | None:
-        """QEMU's process, or None if the machine is down."""
+        """Returns QEMU's process, or None if the machine is down."""
         return find(None, self._variable)
 
     def boot(self, enter: Callable[[], None] = lambda: None) -> None:
@@ -152,5 +152,5 @@ class VirtualMachine:
 
 
 def _escape(path: Path) -> str:
-    """Escapes a path for an option of QEMU, where a comma separates."""
+    """Escapes a path for an option of QEMU, in which commas are separators."""
     return str(path).replace(",", ",,")
