@@ -30,13 +30,18 @@ OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
 SECONDS: Final = 60
 QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
-TRIALS: Final = 30
+TRIALS: Final = 24
 CASES: Final = 30
 WRITES_PER_CASE: Final = 5
 """The number of statuses that are written from the last trial of a case to the next client.
 
 The status of the record changes with that trial, and at the end of the case, as does that of the result. The status of
 the benchmark changes with the next case, whose result gets its first status.
+"""
+COMPUTING: Final = 2.0
+"""The limit of times of which the operator computes a third, in decisions and in kopf.
+
+A bare program only waits. Other load on the processors delays what computes, and hardly what waits.
 """
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
@@ -76,7 +81,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
             yield row
         benchmarks = [one async for one in site.kube.each(FILE_TRANSFERS)]
         seconds = await _delete(site)
-        yield against(await _bare_delete(site, benchmarks), f"delete {QUEUED} benchmarks", "s", seconds)
+        yield against(await _bare_delete(site, benchmarks), f"delete {QUEUED} benchmarks", "s", seconds, COMPUTING)
 
 
 async def _create_first(site: Site) -> None:
@@ -136,7 +141,7 @@ async def _gaps(site: Site, bare: list[float]) -> AsyncIterator[Row]:
     await waited_for(enough, f"{CASES // 2} cases have ended", 180)
     gaps = _between(seen)
     name = f"case end to next client pod, {QUEUED} queued"
-    yield against(median(bare), f"{name}: median", "s", median(gaps))
+    yield against(median(bare), f"{name}: median", "s", median(gaps), COMPUTING)
     yield against(max(bare), f"{name}: most", "s", max(gaps), None)
 
 

@@ -21,7 +21,7 @@ from tierbench.kube.informer import WatchEvent, list_and_watch
 BENCHMARKS: Final = 60
 PODS: Final = 5
 PACE: Final = 5.0
-SECONDS: Final = 90
+SECONDS: Final = 60
 LATEST: Final = 5.0
 """The limit for the time until a trial is taken in, as a multiple of the peer's median."""
 _LAST_SECONDS: Final = 20
@@ -67,7 +67,7 @@ def _benchmark(number: int) -> dict[str, Any]:
 
 async def _bare_delays(site: Site, status: Object) -> list[float]:
     """Returns the seconds from the time when a status of the peer was due until it was seen."""
-    trials = status["trials"]
+    trials = status["trials"][: int(SECONDS / PACE)]
     growing = [{**status, "trials": trials[: index + 1]} for index in range(len(trials))]
     statuses = await peer_records(site, BENCHMARKS, growing)
     async with _watch_trials(site) as taken:

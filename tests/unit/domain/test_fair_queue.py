@@ -1,6 +1,6 @@
 """A simulation of 1,000 benchmarks in 20 namespaces that bounds how long each of them waits for its nodes.
 
-Once a benchmark is the first of its namespace, each other namespace gets each of its nodes at most once before it: a
+Once a benchmark is the first of its namespace, each other namespace gets each of its nodes at most once before it. A
 namespace that takes a node goes behind all that wait for it. An operator that starts knows no turns of ended runs, so
 each restart allows one more.
 """

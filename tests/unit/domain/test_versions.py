@@ -40,7 +40,7 @@ def test_no_condition_is_set_while_definitions_match() -> None:
 
 
 def test_an_invalid_result_is_left_as_it_is_and_the_run_continues() -> None:
-    """Otherwise the operator would measure the case and write its sealed result again and again."""
+    """Otherwise the operator would measure the case and write its sealed result repeatedly."""
     world = make_world()
     world.unreadable = {"ft-demo-r1-c001"}
     world.run()
