@@ -19,4 +19,3 @@ SCENARIOS: Final[Mapping[str, Scenario]] = {
     "large": large.measure,
     "results": results.measure,
 }
-"""The scenarios in order. The last one leaves the most data behind."""

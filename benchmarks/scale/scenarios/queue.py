@@ -30,7 +30,7 @@ OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
 SECONDS: Final = 60
 QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
-TRIALS: Final = 24
+TRIALS: Final = 30
 CASES: Final = 30
 WRITES_PER_CASE: Final = 5
 """The number of statuses that are written from the last trial of a case to the next client.
