@@ -31,7 +31,7 @@ async def _measure(names: Sequence[str], memory: str) -> list[Row]:
     for name in names:
         began = time.monotonic()
         try:
-            async with site(memory) as where:
+            async with site(name, memory) as where:
                 async for row in SCENARIOS[name](where):
                     rows.append(row)
         except Exception:

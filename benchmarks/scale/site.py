@@ -133,9 +133,9 @@ def _restarts(pod: Mapping[str, Any]) -> int:
 
 
 @asynccontextmanager
-async def site(memory: str = "") -> AsyncIterator[Site]:
-    """Creates the cluster, and deletes it at the end. `memory` replaces the operator's limit of the chart."""
-    cluster = Cluster(os.environ.get("CLUSTER_NAME", "tierbench") + "-scale")
+async def site(scenario: str, memory: str = "") -> AsyncIterator[Site]:
+    """Creates the cluster of a scenario, and deletes it at the end. `memory` replaces the chart's limit."""
+    cluster = Cluster(f"{os.environ.get('CLUSTER_NAME', 'tierbench')}-scale-{scenario}")
     try:
         await asyncio.to_thread(_up, cluster)
         path = f"{cluster.binaries}:{os.environ['PATH']}"
