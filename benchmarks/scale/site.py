@@ -53,15 +53,10 @@ class Site:
         """Keeps this many simulated nodes of each class until the context ends."""
         return simulated(self.kube, self.kubectl, classes)
 
-    @asynccontextmanager
-    async def namespace(self, *others: str) -> AsyncIterator[None]:
-        """Creates empty namespaces for the measurement, and deletes them at the end."""
-        for name in (NAMESPACE, *others):
+    async def create_namespaces(self, *names: str) -> None:
+        """Creates empty namespaces."""
+        for name in names:
             await asyncio.to_thread(self.kubectl.inside(name).create_namespace)
-        try:
-            yield
-        finally:
-            await asyncio.to_thread(self.kubectl, "delete", "namespace", NAMESPACE, *others, timeout=300)
 
     async def stop(self) -> None:
         """Ends the operator, and waits until its pod is gone."""
@@ -147,7 +142,9 @@ async def site(scenario: str, memory: str = "") -> AsyncIterator[Site]:
             kubelet, audit = Kubelet(kube), Audit(cluster.control_plane.audit_log)
             async with kubelet.serving(cluster.addresses.host, PORT), asyncio.TaskGroup() as group:
                 playing = group.create_task(kubelet.run(CLIENTS))
-                yield Site(cluster, release, Kubectl(environment, NAMESPACE), kube, operator, kubelet, audit)
+                found = Site(cluster, release, Kubectl(environment, NAMESPACE), kube, operator, kubelet, audit)
+                await found.create_namespaces(NAMESPACE)
+                yield found
                 playing.cancel()
     finally:
         await asyncio.to_thread(cluster.down)

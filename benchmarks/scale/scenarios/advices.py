@@ -14,7 +14,6 @@ from benchmarks.scale.scenarios.results import write
 from benchmarks.scale.site import NAMESPACE, Site
 from tierbench.api.model import API_VERSION
 from tierbench.api.placement_advice import ADVICES
-from tierbench.kube.meta import ResourceType
 
 NUMBER: Final = 1_000
 BENCHMARKS: Final = 10
@@ -22,7 +21,6 @@ BENCHMARKS: Final = 10
 _OTHER: Final = "another"
 _OTHERS: Final = 5
 """Advices of the other tenant, one after the other."""
-_NAMESPACES: Final = ResourceType("api/v1", "namespaces")
 _SECONDS: Final = 300
 _PAUSE_SECONDS: Final = 0.02
 _TURN: Final = 6.0
@@ -31,29 +29,23 @@ _TURN: Final = 6.0
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """The operator answers as many as its limit, and says so to the others."""
-    async with site.namespace():
-        await site.stop()
-        await write(site, BENCHMARKS)
-        process = await site.restart()
-        process.forget_peak()
-        alone = await _seconds_to_answer(site, NAMESPACE, "alone")
-        used, began = process.cpu_seconds, time.monotonic()
-        await all_of(site.kube.create(ADVICES, NAMESPACE, _advice(f"a{number:04d}")) for number in range(NUMBER))
-        await site.kube.create(
-            _NAMESPACES, None, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _OTHER}}
-        )
-        try:
-            others = [await _seconds_to_answer(site, _OTHER, f"other{number}") for number in range(_OTHERS)]
-            yield against(alone, f"{NUMBER} advices: another tenant's, median", "s", median(others), _TURN)
-            with suppress(TimeoutError):
-                await waited_for(lambda: _all_answered(site), "all", _SECONDS)
-            yield Row(f"{NUMBER} advices: time of all", "s", time.monotonic() - began)
-            yield Row(f"{NUMBER} advices: not answered within {_SECONDS} s", "", await _unanswered(site), 0)
-        finally:
-            await asyncio.to_thread(site.kubectl, "delete", "namespace", _OTHER, "--wait=false")
-        share = 100 * (process.cpu_seconds - used) / (time.monotonic() - began)
-        yield Row(f"{NUMBER} advices: CPU meanwhile", "% of a core", share)
-        yield Row(f"{NUMBER} advices: memory", "MiB", process.peak_mebibytes, 220)
+    await site.stop()
+    await write(site, BENCHMARKS)
+    process = await site.restart()
+    process.forget_peak()
+    alone = await _seconds_to_answer(site, NAMESPACE, "alone")
+    used, began = process.cpu_seconds, time.monotonic()
+    await all_of(site.kube.create(ADVICES, NAMESPACE, _advice(f"a{number:04d}")) for number in range(NUMBER))
+    await site.create_namespaces(_OTHER)
+    others = [await _seconds_to_answer(site, _OTHER, f"other{number}") for number in range(_OTHERS)]
+    yield against(alone, f"{NUMBER} advices: another tenant's, median", "s", median(others), _TURN)
+    with suppress(TimeoutError):
+        await waited_for(lambda: _all_answered(site), "all", _SECONDS)
+    yield Row(f"{NUMBER} advices: time of all", "s", time.monotonic() - began)
+    yield Row(f"{NUMBER} advices: not answered within {_SECONDS} s", "", await _unanswered(site), 0)
+    share = 100 * (process.cpu_seconds - used) / (time.monotonic() - began)
+    yield Row(f"{NUMBER} advices: CPU meanwhile", "% of a core", share)
+    yield Row(f"{NUMBER} advices: memory", "MiB", process.peak_mebibytes, 220)
 
 
 async def _seconds_to_answer(site: Site, namespace: str, name: str) -> float:

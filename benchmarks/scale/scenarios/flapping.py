@@ -28,19 +28,18 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     """Makes a tenth of all nodes NotReady for five of every ten seconds. The peer watches at the same time."""
     classes = {f"class-{number}": NODES_OF_CLASS for number in range(CLASSES)}
     flapping = [name for one in classes for name in names(one, FLAPPING)]
-    async with site.namespace():
-        process = await site.restart()
-        async with site.nodes(classes):
-            task = asyncio.create_task(flap(site.kube, flapping, PERIOD))
-            await asyncio.sleep(_SETTLE_SECONDS)
-            site.audit.new_requests()
-            peer = asyncio.create_task(_peer(site))
-            used, began = process.cpu_seconds, time.monotonic()
-            await asyncio.sleep(SECONDS)
-            used, seconds = process.cpu_seconds - used, time.monotonic() - began
-            print(f"flapping: {dict(counted(site.audit.new_requests()).most_common())}", flush=True)
-            bare = await peer
-            task.cancel()
+    process = await site.restart()
+    async with site.nodes(classes):
+        task = asyncio.create_task(flap(site.kube, flapping, PERIOD))
+        await asyncio.sleep(_SETTLE_SECONDS)
+        site.audit.new_requests()
+        peer = asyncio.create_task(_peer(site))
+        used, began = process.cpu_seconds, time.monotonic()
+        await asyncio.sleep(SECONDS)
+        used, seconds = process.cpu_seconds - used, time.monotonic() - began
+        print(f"flapping: {dict(counted(site.audit.new_requests()).most_common())}", flush=True)
+        bare = await peer
+        task.cancel()
     what = f"{CLASSES * NODES_OF_CLASS} nodes, {len(flapping)} flapping"
     yield against(100 * bare, f"{what}: CPU", "% of a core", 100 * used / seconds)
     yield Row(f"{what}: memory", "MiB", process.peak_mebibytes)

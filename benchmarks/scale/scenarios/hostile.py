@@ -25,25 +25,22 @@ Object = dict[str, Any]
 
 
 async def measure(site: Site) -> AsyncIterator[Row]:
-    """Creates the objects while the operator runs, and restarts the operator while they exist."""
+    """Creates more and more objects while the operator runs, and restarts the operator while they exist."""
     for what, resource, bodies in _objects():
-        async with site.namespace():
-            process = await site.restart()
-            process.forget_peak()
-            await all_of(site.kube.create(resource, NAMESPACE, body) for body in bodies)
-            await asyncio.sleep(_SETTLE_SECONDS)
-            yield Row(f"{what}: memory while they are created", "MiB", process.peak_mebibytes, 200)
-            await site.stop()
-            await site.begin()
-            seconds = await site.seconds_to_ready()
-            process = await site.process()
-            await asyncio.sleep(_SETTLE_SECONDS)
-            yield Row(
-                f"{what}: memory, start to ready", "MiB", None if seconds is None else process.peak_mebibytes, 200
-            )
-            bare, _ = await site.peer("listing", collections=WATCHED)
-            yield against(bare, f"{what}: start to ready", "s", seconds, None)
-            yield Row(f"{what}: restarts", "", site.restarts(), 0)
+        process = await site.restart()
+        process.forget_peak()
+        await all_of(site.kube.create(resource, NAMESPACE, body) for body in bodies)
+        await asyncio.sleep(_SETTLE_SECONDS)
+        yield Row(f"{what}: memory while they are created", "MiB", process.peak_mebibytes, 200)
+        await site.stop()
+        await site.begin()
+        seconds = await site.seconds_to_ready()
+        process = await site.process()
+        await asyncio.sleep(_SETTLE_SECONDS)
+        yield Row(f"{what}: memory, start to ready", "MiB", None if seconds is None else process.peak_mebibytes, 200)
+        bare, _ = await site.peer("listing", collections=WATCHED)
+        yield against(bare, f"{what}: start to ready", "s", seconds, None)
+        yield Row(f"{what}: restarts", "", site.restarts(), 0)
 
 
 def _objects() -> Iterator[tuple[str, ResourceType, Iterator[Object]]]:

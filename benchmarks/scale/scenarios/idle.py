@@ -16,19 +16,18 @@ _SETTLE_SECONDS: Final = 30
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """Counts the requests in two minutes while all benchmarks are complete."""
-    async with site.namespace():
-        await site.stop()
-        await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])
-        await site.restart()
-        await asyncio.sleep(_SETTLE_SECONDS)
-        site.audit.new_requests()
-        answered = await site.metric("tierbench_api_requests_total")
-        await asyncio.sleep(SECONDS)
-        asked = site.audit.new_requests()
-        by_operator = await site.metric("tierbench_api_requests_total") - answered
-        found = counted(asked)
-        print(
-            f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {by_operator:.0f}",
-            flush=True,
-        )
-        yield Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)
+    await site.stop()
+    await complete(site, [f"files-{number:03d}" for number in range(BENCHMARKS)])
+    await site.restart()
+    await asyncio.sleep(_SETTLE_SECONDS)
+    site.audit.new_requests()
+    answered = await site.metric("tierbench_api_requests_total")
+    await asyncio.sleep(SECONDS)
+    asked = site.audit.new_requests()
+    by_operator = await site.metric("tierbench_api_requests_total") - answered
+    found = counted(asked)
+    print(
+        f"idle: {found or 'nothing'} of {len(asked)} requests; by the operator's own metric {by_operator:.0f}",
+        flush=True,
+    )
+    yield Row(f"idle with {BENCHMARKS} complete, {SECONDS} s: requests", "requests", found.total(), 0)

@@ -42,7 +42,7 @@ _DECODE_PAUSE_SECONDS: Final = 0.1
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """Writes the results of earlier runs and of all cases but the last ones. Then starts the operator."""
-    async with site.nodes({**dict.fromkeys(CLASSES, 1), "user": 1}), site.namespace():
+    async with site.nodes({**dict.fromkeys(CLASSES, 1), "user": 1}):
         await site.stop()
         began = time.monotonic()
         cases = await _write(site)

@@ -58,7 +58,8 @@ _IN_FLIGHT_SECONDS: Final = 0.5
 
 async def measure(site: Site) -> AsyncIterator[Row]:
     """Measures while trials arrive slowly, while cases end quickly, and while all benchmarks are deleted."""
-    async with site.nodes({"server": 1, "user": 1}), site.namespace(*OTHERS):
+    await site.create_namespaces(*OTHERS)
+    async with site.nodes({"server": 1, "user": 1}):
         process = await site.restart()
         site.kubelet.pace = QUIET_PACE
         await _create_first(site)

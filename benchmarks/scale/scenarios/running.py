@@ -36,7 +36,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
     """Measures the time until a record contains a trial. The peer applies the same statuses in the same bursts."""
     numbers = range(BENCHMARKS)
     classes = {f"{role}-{number:02d}": 1 for role in ("server", "user") for number in numbers}
-    async with site.nodes(classes), site.namespace():
+    async with site.nodes(classes):
         process = await site.restart()
         site.kubelet.pace = PACE
         site.kubelet.go.clear()
