@@ -8,7 +8,7 @@ from typing import Final
 from benchmarks.scale.audit import counted
 from benchmarks.scale.fixtures import peer_records, recorded_statuses
 from benchmarks.scale.nodes import flap, names
-from benchmarks.scale.rows import Row, against
+from benchmarks.scale.rows import COMPUTING, Row, against
 from benchmarks.scale.site import Site
 from tierbench.api.node_class import NODE_CLASSES
 from tierbench.kube.meta import NODES
@@ -41,7 +41,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         bare = await peer
         task.cancel()
     what = f"{CLASSES * NODES_OF_CLASS} nodes, {len(flapping)} flapping"
-    yield against(100 * bare, f"{what}: CPU", "% of a core", 100 * used / seconds)
+    yield against(100 * bare, f"{what}: CPU", "% of a core", 100 * used / seconds, COMPUTING)
     yield Row(f"{what}: memory", "MiB", process.peak_mebibytes)
 
 

@@ -16,7 +16,7 @@ from benchmarks.scale.connection import all_of
 from benchmarks.scale.fixtures import FILE_TRANSFERS, peer_records, recorded_statuses, waited_for
 from benchmarks.scale.kubelet import Seen
 from benchmarks.scale.nodes import CLASS_LABEL
-from benchmarks.scale.rows import Row, against
+from benchmarks.scale.rows import COMPUTING, Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import file_transfer
 from tests.operator.recorded import Object
@@ -37,11 +37,6 @@ WRITES_PER_CASE: Final = 5
 
 The status of the record changes with that trial, and at the end of the case, as does that of the result. The status of
 the benchmark changes with the next case, whose result gets its first status.
-"""
-COMPUTING: Final = 2.0
-"""The limit of times of which the operator computes a third, in decisions and in kopf.
-
-A bare program only waits. Other load on the processors delays what computes, and hardly what waits.
 """
 _SPEC: Final[dict[str, Any]] = {
     "servers": {"nodeClassNames": ["server"]},
@@ -70,7 +65,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await asyncio.sleep(_SETTLE_SECONDS)
         share, requests = await _load(site)
         yield Row(f"{QUEUED} benchmarks queued: requests", "1/s", requests, 1)
-        yield against(alone, f"{QUEUED} benchmarks queued: CPU", "% of a core", share)
+        yield against(alone, f"{QUEUED} benchmarks queued: CPU", "% of a core", share, COMPUTING)
         yield Row(f"{QUEUED} benchmarks queued: memory", "MiB", process.peak_mebibytes)
         bare = await _bare_gaps(site)
         site.kubelet.pace = BUSY_PACE
