@@ -9,6 +9,7 @@ from tests.unit.apiserver.server import ApiServer
 from tierbench.controller.context import ObjectCaches
 from tierbench.controller.executor import NodeTakenError, acquire_leases, release_leases
 from tierbench.domain.views import lease_view
+from tierbench.kube.client import NotFoundError
 from tierbench.kube.meta import LEASES
 
 HOUR = timedelta(hours=1)
@@ -55,3 +56,10 @@ async def test_lease_is_not_renewed_after_an_unobserved_loss(new_holder: str | N
         await acquire_leases(kube, objects, "leases", "one", ["c1"], api.now() + 2 * HOUR)
     found = api.objects.get(LEASES.path("leases", "c1"))
     assert (found and lease_view(found).holder) == new_holder
+
+
+async def test_missing_namespace_of_leases_is_an_error_and_no_conflict() -> None:
+    api = ApiServer()
+    api.refuse["POST", "leases"] = NotFoundError(404, "NotFound", 'namespaces "leases" not found')
+    with pytest.raises(NotFoundError):
+        await acquire_leases(InProcessKube(api), ObjectCaches(), "leases", "one", ["c1"], api.now() + HOUR)

@@ -33,7 +33,7 @@ from tierbench.domain.decision import (
     SaveRecord,
     SaveResult,
 )
-from tierbench.domain.views import PARSE_ERRORS, lease_view
+from tierbench.domain.views import PARSE_ERRORS, LeaseView, lease_view
 from tierbench.kinds.registry import BENCHMARKS
 from tierbench.kube.client import REQUEST_ERRORS, ApiError, ConflictError, Kube, NotFoundError
 from tierbench.kube.meta import (
@@ -213,7 +213,7 @@ class Executor:
     async def _save_record(self, action: SaveRecord) -> None:
         """Writes a record, which the result of the same name owns. After an error it is read again.
 
-        One without trials is created only.
+        A status that has not changed is not written: a record without trials is only created.
         """
         namespace, name = self._owner.namespace, action.name
         known = self._records.pop(name, None)
@@ -262,7 +262,7 @@ async def acquire_leases(
         try:
             if await _acquire_one(kube, objects, namespace, holder, node, until):
                 taken.append(node)
-        except (ConflictError, NotFoundError, NodeTakenError) as error:
+        except (ConflictError, NodeTakenError) as error:
             await release_leases(kube, objects, namespace, holder, taken)
             raise NodeTakenError(f"node {node} was taken by another benchmark") from error
 
@@ -283,7 +283,7 @@ async def release_leases(kube: Kube, objects: ObjectCaches, namespace: str, hold
 async def _acquire_one(
     kube: Kube, objects: ObjectCaches, namespace: str, holder: str, node: str, until: datetime
 ) -> bool:
-    """Returns whether the Lease is newly acquired."""
+    """Returns whether the Lease is newly acquired. An own one is renewed as it is cached, without reading it."""
     now, found = kube.now(), objects[LEASES].get((namespace, node))
     try:
         if found is None or lease_view(found).holder != holder:
@@ -300,7 +300,10 @@ async def _acquire_one(
     acquired = lease.acquired if lease.holder == holder else now
     body = _lease_body(node, namespace, holder, acquired, now, until)
     metadata = {"name": node, "namespace": namespace, "resourceVersion": found["metadata"]["resourceVersion"]}
-    objects.observe_write(LEASES, await kube.replace(LEASES, namespace, {**body, "metadata": metadata}))
+    try:
+        objects.observe_write(LEASES, await kube.replace(LEASES, namespace, {**body, "metadata": metadata}))
+    except NotFoundError:
+        raise NodeTakenError(node) from None
     return lease.holder != holder
 
 
@@ -351,6 +354,7 @@ def _orphans(context: Context) -> Iterator[tuple[str, str]]:
     """Yields node and holder of each Lease whose benchmark, Jobs and pods are gone, if its namespace is watched."""
     caches = [context.objects[model.KIND.resource] for model in BENCHMARKS.values()]
     watched = context.settings.watch_namespaces
+    suspects = list[tuple[LeaseView, str, str]]()
     for raw in context.objects[LEASES].list():
         try:
             lease = lease_view(raw)
@@ -358,9 +362,10 @@ def _orphans(context: Context) -> Iterator[tuple[str, str]]:
         except PARSE_ERRORS:
             continue
         namesakes = (one for cache in caches if (one := cache.get((namespace, name))) is not None)
-        if (watched and namespace not in watched) or any(one["metadata"]["uid"] == uid for one in namesakes):
-            continue
-        uids = {one["metadata"]["uid"] for cache in caches for one in cache.list()}
+        if (not watched or namespace in watched) and all(one["metadata"]["uid"] != uid for one in namesakes):
+            suspects.append((lease, namespace, name))
+    uids = {one["metadata"]["uid"] for cache in caches for one in cache.list()} if suspects else set()
+    for lease, namespace, name in suspects:
         if not _has_pods(context, namespace, name, uids):
             yield lease.node, lease.holder
 

@@ -256,7 +256,7 @@ def _start(running: RunningBlock, stale: tuple[Action, ...], *events: Event) -> 
     if running.client.is_cut_off:
         return Decision(running.build_status(), (*running.save(), *stale), requeue_after=NOTICE_SECONDS)
     records = (save_record(one.name, one.spec, one.record) for one in running.due if one.result is None)
-    return Decision(running.build_status(), (*running.save(), *started, *records, *stale), events)
+    return Decision(running.build_status(), (*running.save(), *started, *stale, *records), events)
 
 
 def _handle_exit(running: RunningBlock, client_exit: ClientExit) -> Decision:
