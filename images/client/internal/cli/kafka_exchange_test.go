@@ -20,27 +20,46 @@ const createTopics = 19 // the key of this request
 func TestKafka(t *testing.T) {
 	t.Parallel()
 	broker := startKafka(t)
-	t.Run("every delivery counts every message", func(t *testing.T) { kafkaCounts(t, broker) })
-	t.Run("groups", func(t *testing.T) { kafkaGroups(t, broker) })
-	t.Run("publishers without subscribers", func(t *testing.T) { kafkaAlone(t, broker) })
-	t.Run("connections are kept", func(t *testing.T) { keepsConnections(t, broker.arguments, "ExactlyOnce") })
-	t.Run("without an account", func(t *testing.T) { kafkaOpen(t, broker) })
-	t.Run("messages of all sizes", func(t *testing.T) { kafkaSizes(t, broker) })
-	t.Run("batches", func(t *testing.T) { kafkaBatches(t, broker) })
-	t.Run("codecs", func(t *testing.T) { kafkaCodecs(t, broker) })
-	t.Run("refusals", func(t *testing.T) { kafkaRefusals(t, broker) })
-	t.Run("client certificates are required", func(t *testing.T) {
-		requiresCertificates(t, broker.folder, at("kafkas", broker.tlsPort), "false", func(tls string, more ...string) []string {
-			return instead(broker.arguments(tls, more...), at("kafkas", broker.mutualPort))
+	for _, one := range []struct {
+		name string
+		test func(*testing.T, *kafkaBroker)
+	}{
+		{"every delivery counts every message", kafkaCounts},
+		{"groups", kafkaGroups},
+		{"publishers without subscribers", kafkaAlone},
+		{"connections are kept", kafkaKeepsConnections},
+		{"without an account", kafkaOpen},
+		{"messages of all sizes", kafkaSizes},
+		{"batches", kafkaBatches},
+		{"codecs", kafkaCodecs},
+		{"refusals", kafkaRefusals},
+		{"client certificates are required", kafkaRequiresCertificates},
+		{"handshake bytes match a capture", kafkaComparesWithCapture},
+		{"SINETStream", kafkaSINETStream},
+		{"a broker that accepts no more connections", kafkaRefusesConnections},
+		{"a subscriber that gives up", kafkaGivesUp},
+		{"a topic that is created late", kafkaCreatesLate},
+		{"a topic that is created late for SINETStream", kafkaSINETStreamCreatesLate},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			one.test(t, broker)
+			noTopicIsLeft(t, broker)
 		})
+	}
+}
+
+func kafkaKeepsConnections(t *testing.T, broker *kafkaBroker) {
+	keepsConnections(t, broker.arguments, "ExactlyOnce")
+}
+
+func kafkaRequiresCertificates(t *testing.T, broker *kafkaBroker) {
+	requiresCertificates(t, broker.folder, at("kafkas", broker.tlsPort), "false", func(tls string, more ...string) []string {
+		return instead(broker.arguments(tls, more...), at("kafkas", broker.mutualPort))
 	})
-	t.Run("handshake bytes match a capture", func(t *testing.T) {
-		comparesWithCapture(t, broker.folder, "kafkas", map[string]int{"": broker.tlsPort, "client.crt": broker.mutualPort}, false)
-	})
-	t.Run("SINETStream", func(t *testing.T) { kafkaSINETStream(t, broker) })
-	t.Run("a subscriber that gives up", func(t *testing.T) { kafkaGivesUp(t, broker) })
-	t.Run("a topic that is created late", func(t *testing.T) { kafkaCreatesLate(t, broker) })
-	t.Run("no topic is left", func(t *testing.T) { noTopicIsLeft(t, broker) })
+}
+
+func kafkaComparesWithCapture(t *testing.T, broker *kafkaBroker) {
+	comparesWithCapture(t, broker.folder, "kafkas", map[string]int{"": broker.tlsPort, "client.crt": broker.mutualPort}, false)
 }
 
 func kafkaCounts(t *testing.T, broker *kafkaBroker) {
@@ -170,11 +189,18 @@ func kafkaGivesUp(t *testing.T, broker *kafkaBroker) {
 	}
 	sendSignal(t, broker.process, syscall.SIGCONT)
 	subscriber.Close()
-	noTopicIsLeft(t, broker)
 }
 
-// kafkaCreatesLate asserts that a subscriber deletes the topic that a slow broker creates after the subscriber gave up.
 func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
+	createsLate(t, broker, func(address string) exchange.Driver {
+		driver := openDriver(broker)
+		driver.Address = address
+		return driver
+	})
+}
+
+// createsLate asserts that a subscriber deletes the topic that a slow broker creates after the subscriber gave up.
+func createsLate(t *testing.T, broker *kafkaBroker, driver func(address string) exchange.Driver) {
 	proxy, asked, answer := tapped(t, broker.openPort), make(chan struct{}), make(chan struct{})
 	var once sync.Once
 	proxy.mutex.Lock()
@@ -187,9 +213,7 @@ func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
 		}
 	}
 	proxy.mutex.Unlock()
-	driver := openDriver(broker)
-	driver.Address = proxy.address
-	subscriber := connectKafka(t, driver)
+	subscriber := connectKafka(t, driver(proxy.address))
 	ctx, giveUp := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- subscriber.Subscribe(ctx, "tierbench.late", func([]byte, time.Time) {}) }()
@@ -214,7 +238,6 @@ func kafkaCreatesLate(t *testing.T, broker *kafkaBroker) {
 		t.Error(err)
 	}
 	after.Close()
-	noTopicIsLeft(t, broker)
 }
 
 func openDriver(broker *kafkaBroker) *kafka.Driver {
@@ -224,7 +247,7 @@ func openDriver(broker *kafkaBroker) *kafka.Driver {
 	}
 }
 
-func connectKafka(t *testing.T, driver *kafka.Driver) exchange.Connection {
+func connectKafka(t *testing.T, driver exchange.Driver) exchange.Connection {
 	t.Helper()
 	made, err := driver.Connect(t.Context(), "client", exchange.Events{})
 	if err != nil {
@@ -236,8 +259,15 @@ func connectKafka(t *testing.T, driver *kafka.Driver) exchange.Connection {
 // noTopicIsLeft waits until only the broker's own topics exist.
 func noTopicIsLeft(t *testing.T, broker *kafkaBroker) {
 	t.Helper()
+	var left []string
+	defer func() {
+		if len(left) > 0 {
+			t.Errorf("left: %q", left)
+		}
+	}()
 	eventually(t, "no topic is left", func() bool {
-		left, err := filepath.Glob(broker.folder + "/data/tierbench.*[0-9]")
+		var err error
+		left, err = filepath.Glob(broker.folder + "/data/tierbench.*[0-9]")
 		return err == nil && len(left) == 0
 	})
 }

@@ -2,11 +2,17 @@ package cli
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
+
+	exchange "tierbench.io/client/internal/broker"
+	"tierbench.io/client/internal/engine"
+	"tierbench.io/client/internal/payload"
 )
 
 // installSINETStream puts the engine SINETStream into the folder of engines, with its libraries.
@@ -44,8 +50,6 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 	if exchange := trials[0].Exchange; exchange.TLSNanoseconds == 0 || exchange.ConnectNanoseconds == 0 {
 		t.Errorf("%+v", exchange.Setup)
 	}
-	noTopicIsLeft(t, broker)
-	kafkaRefusesConnections(t, broker)
 	alone := broker.arguments("None", "engine=sinetstream", "delivery=AtMostOnce", "role=Alone", "messages=20", "asFastAsPossible")
 	if exchange := measured(t, alone...)[0].Exchange; exchange.Acknowledged != 20 {
 		t.Errorf("%+v", exchange)
@@ -59,6 +63,7 @@ func kafkaSINETStream(t *testing.T, broker *kafkaBroker) {
 // kafkaRefusesConnections asserts that a topic is deleted although the broker accepts no connections at the end of a
 // load.
 func kafkaRefusesConnections(t *testing.T, broker *kafkaBroker) {
+	installSINETStream(t)
 	proxy := tapped(t, broker.port)
 	arguments := instead(broker.arguments("None", "engine=sinetstream", "topic=tierbench/shut", "messages=300", "messagesPerSecond=100"), "url=kafka://"+proxy.address)
 	loaded := launch(t, arguments...)
@@ -71,5 +76,30 @@ func kafkaRefusesConnections(t *testing.T, broker *kafkaBroker) {
 	if exchange := outcome.only(t).Exchange; exchange.Received != 300 {
 		t.Errorf("%+v", exchange)
 	}
-	noTopicIsLeft(t, broker)
+}
+
+func kafkaSINETStreamCreatesLate(t *testing.T, broker *kafkaBroker) {
+	installSINETStream(t)
+	pool, err := payload.New("Random", 100, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := engine.New("sinetstream", pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(program.Close)
+	createsLate(t, broker, func(address string) exchange.Driver {
+		host, port, err := net.SplitHostPort(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		number, err := strconv.Atoi(port)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &engine.Driver{Engine: program, Broker: engine.Broker{
+			Scheme: "kafka", Host: host, Port: number, TLS: "None", Delivery: "AtLeastOnce", Compression: "None", Encryption: "None",
+		}}
+	})
 }

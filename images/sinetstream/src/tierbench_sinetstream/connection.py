@@ -8,7 +8,7 @@ from time import monotonic_ns
 from typing import Final
 
 from tierbench_engine.content import Content
-from tierbench_engine.pipe import ACKNOWLEDGED, ARRIVED, CORRUPT, SENT, Json, Pipe
+from tierbench_engine.pipe import ACKNOWLEDGED, ARRIVED, CORRUPT, SENT, FailureError, Json, Pipe
 from tierbench_engine.run import Run
 
 from . import kafka, mqtt
@@ -31,8 +31,7 @@ class Connection:
         self._asked, self._pipe, self._spent = asked, pipe, Spent()
         self._plugin = kafka if asked["scheme"].startswith("kafka") else mqtt
         self._acknowledges = asked["delivery"] != "AtMostOnce"
-        self._writes: Link | None = None
-        self._reads: Link | None = None
+        self._links: dict[str, Link] = {}  # by the names of their sides
         self._made: Json = {}  # the answer to connect
         self._receiving = Thread(daemon=True)
         self._closing = Event()
@@ -58,26 +57,36 @@ class Connection:
         return self._made
 
     def _reading(self) -> Link:
-        if self._reads is None:
-            made = self._plugin.Reader(
+        return self._links.get("reader") or self._open(
+            "reader",
+            self._plugin.Reader(
                 lambda given: make_reader(given, self._spent, self._has_arrived),
                 self._asked,
                 self.content.largest,
                 lambda up, info: self._changed("reader", up, info),
-            )
-            self._made, self._reads = made.open(), made
-        return self._reads
+            ),
+        )
 
     def _writing(self) -> Link:
-        if self._writes is None:
-            made = self._plugin.Writer(
+        return self._links.get("writer") or self._open(
+            "writer",
+            self._plugin.Writer(
                 lambda given: make_writer(given, self._spent, self._is_encoded),
-                self._asked | ({} if self._reads is None else {"name": f"{self._asked['name']}-w"}),
+                self._asked | ({"name": f"{self._asked['name']}-w"} if self._links else {}),
                 self.content.largest,
                 lambda up, info: self._changed("writer", up, info),
-            )
-            self._made, self._writes = made.open(), made
-        return self._writes
+            ),
+        )
+
+    def _open(self, side: str, link: Link) -> Link:
+        """Opens a side, and closes it again if the connection was closed meanwhile."""
+        self._made = link.open()
+        with self._lock:
+            if not self._closing.is_set():
+                self._links[side] = link
+                return link
+        link.close(self._receiving)
+        raise FailureError("", "the connection is closed")
 
     def prepare(self, topic: str) -> None:
         """Returns when messages to a topic can be sent.
@@ -190,21 +199,18 @@ class Connection:
 
     def count(self) -> Json:
         """Returns the costs of the connection so far."""
-        links = (link for link in (self._writes, self._reads) if link is not None)
-        infos = [info for link in links for info in link.tcp_infos()]
+        infos = [info for link in [*self._links.values()] for info in link.tcp_infos()]
         return {"otherTcpInfos": infos, **self._spent.to_json()}
 
     def close(self) -> Json:
         """Disconnects from the broker, and returns the final costs."""
-        self._closing.set()
         with self._lock:
+            self._closing.set()
             if self._run is not None:
                 self._run.stop.set()
         counted = self.count()
-        if self._reads is not None:
-            self._reads.close(self._receiving)
-        if self._writes is not None:
-            self._writes.close(self._receiving)
+        for side in sorted(self._links):  # the reader first
+            self._links[side].close(self._receiving)
         return counted
 
     def _changed(self, side: str, up: bool, info: str) -> None:

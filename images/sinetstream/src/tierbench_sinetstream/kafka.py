@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import monotonic_ns
 from typing import Any, Final
 
@@ -71,6 +71,7 @@ class _Link:
         self._closed: list[str] = []  # the counters of bootstrap connections
         self._admin: Any = None  # of a side that has ensured a topic
         self._created: set[str] = set()
+        self._managing = Lock()  # creates or deletes topics
         spec = {"kafka_client": partial(_Client, self._host, asked["port"], self._socket_changed), **_account(asked)}
         given = {"type": "kafka", "brokers": self._address, **parameters(asked)}
         self.side = make(self._complete(given, spec, largest))
@@ -137,24 +138,33 @@ class _Link:
         self._plugin._comm_params["topic"] = name
 
     def _ensure(self, topic: str) -> str:
-        """Creates a topic if it does not exist."""
+        """Creates a topic if it does not exist. A closed side creates none, because it would stay."""
         name = topic_name(topic)
-        try:
-            if self._admin is None:
-                self._admin = self._connect_admin()
-            with suppress(TopicAlreadyExistsError):
-                self._admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
-                self._created.add(name)
-        except KafkaError as error:
-            raise _failure(error) from error
+        with self._managing:
+            if self._closing:
+                raise FailureError("", "the connection is closed")
+            try:
+                if self._admin is None:
+                    self._admin = self._connect_admin()
+                with suppress(TopicAlreadyExistsError):
+                    self._admin.create_topics([NewTopic(name, num_partitions=1, replication_factor=1)])
+                    self._created.add(name)
+            except KafkaError as error:
+                raise _failure(error) from error
         return name
 
     def _remove(self) -> None:
-        """Deletes its topics, on the connection that created them: a busy broker may accept no other one in time."""
-        with suppress(KafkaError):
-            if self._created:
-                self._admin.delete_topics([*self._created])
-        self._admin.close()
+        """Deletes its topics once they are created.
+
+        It uses the connection that created them, because a busy broker may accept no other one in time.
+        """
+        with self._managing:
+            if self._admin is None:
+                return
+            with suppress(KafkaError):
+                if self._created:
+                    self._admin.delete_topics([*self._created])
+            self._admin.close()
 
     def _connect_admin(self) -> Any:
         client = partial(_Client, self._host, self._asked["port"], lambda *_: None)
@@ -193,10 +203,9 @@ class _Link:
         if receiving.ident is not None:
             receiving.join(_CLOSE_SECONDS)
         self.side.close()
-        if self._admin is not None:
-            removing = Thread(target=self._remove, daemon=True)  # waits without end for a broker that is gone
-            removing.start()
-            removing.join(_REMOVE_SECONDS)
+        removing = Thread(target=self._remove, daemon=True)  # waits without end for a broker that is gone
+        removing.start()
+        removing.join(_REMOVE_SECONDS)
 
     def _socket_changed(self, node: Any, sock: Any, conn: Any) -> None:
         bootstraps = str(node).startswith("bootstrap")
