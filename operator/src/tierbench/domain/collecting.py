@@ -117,7 +117,6 @@ def add_printed_trials(
 ) -> RecordStatus:
     """Returns a record with every trial of its case that the pods of a client have printed. Each trial counts once, and
     none that `outages` of its nodes have interrupted."""
-    known = record
     clocks = _clocks(pods) if outages else {}
     for attempt, ahead in clocks.items():
         record = aggregate.set_aside(record, attempt, interruption(outages, ahead))
@@ -126,8 +125,6 @@ def add_printed_trials(
         collected = _collected(pods, logs, spec.case, attempt)
         interrupted = interruption(outages, clocks.get(attempt, timedelta(0)))
         record = aggregate.add_trials(spec, record, trials, attempt, collected, interrupted)
-    if record is not known:
-        aggregate.summarize(spec, record)  # what has no statistics is not recorded
     return record
 
 
