@@ -12,7 +12,7 @@ OUT: Final = ROOT / "build" / "scale"
 RATIO: Final = 1.5
 """The largest ratio of the operator's value to that of its peer."""
 COMPUTING: Final = 2.0
-"""The same for CPU, and for times of which the operator computes a third, in decisions and in kopf.
+"""The same for CPU, and for times of which the operator computes a third or more, in decisions and in kopf.
 
 Other load on the processors delays what computes more than a bare program that waits. With cold caches, short work also
 takes more CPU, and equal work differs by half from one minute to the next.

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from benchmarks.scale.connection import all_of
 from benchmarks.scale.fixtures import BROKERS, PEER, peer_records, waited_for
-from benchmarks.scale.rows import Row, against
+from benchmarks.scale.rows import COMPUTING, Row, against
 from benchmarks.scale.site import NAMESPACE, Site
 from tests.e2e.benchmarks import broker
 from tests.e2e.kubectl import KubectlError
@@ -47,7 +47,7 @@ async def measure(site: Site) -> AsyncIterator[Row]:
         await asyncio.to_thread(site.kubectl, "delete", "brokerbenchmarks", "--all", timeout=300)
         bare = await _bare_delays(site, first["status"])
         what = f"{BENCHMARKS} running benchmarks, {BENCHMARKS * PODS} client pods"
-        yield against(median(bare), f"{what}: a trial is taken in: median", "s", median(delays))
+        yield against(median(bare), f"{what}: a trial is taken in: median", "s", median(delays), COMPUTING)
         yield against(median(bare), f"{what}: the last one", "s", max(delays), LATEST)
         yield Row(f"{what}: overdue tasks and restarts", "", stuck, 0)
         yield Row(f"{what}: memory", "MiB", memory, 250)
