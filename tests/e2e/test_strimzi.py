@@ -47,7 +47,7 @@ def stand_in(environment: dict[str, str]) -> Iterator[StandIn | None]:
         return
     definitions = crds(NEW)
     kubectl("apply", "--server-side", "-f", "-", stdin=yaml.safe_dump_all(definitions))
-    kubectl("wait", "--for=condition=Established", *(f"crd/{crd['metadata']['name']}" for crd in definitions))
+    wait_for("Strimzi's kinds are served", lambda: kubectl("get", KINDS, "--all-namespaces", "--output=json"))
     with running(StandIn(environment["KUBECONFIG"], "v1")) as found:
         yield found
     kubectl("delete", *(f"crd/{crd['metadata']['name']}" for crd in definitions))
