@@ -167,14 +167,18 @@ class Running:
         ]
 
 
-def assert_every_trial_once(running: Running, trials: int = 3) -> None:
-    """Asserts that every case is measured, and has each trial exactly once. All trials are good."""
+def assert_every_trial_once(running: Running, trials: int = 3, *, outage: bool = False) -> None:
+    """Asserts that every case is measured, and has each trial exactly once. All trials are good.
+
+    If a node had an outage, its trials may have been interrupted. They are kept, and were measured again.
+    """
     results = running.results
     assert results
     for result in results:
         status = result["status"]
         assert status["phase"] == "Complete", status
-        counted = [trial["trial"] for trial in status["trials"] if not trial.get("warmup")]
+        every = [trial for trial in status["trials"] if not trial.get("warmup")]
+        counted = [trial["trial"] for trial in every if not (outage and trial.get("interrupted"))]
         assert counted == list(range(1, trials + 1)), (result["metadata"]["name"], counted)
         assert status["counts"]["completed"] == trials
         assert status["statistics"]["durationNanoseconds"]["count"] == trials

@@ -103,7 +103,7 @@ def test_files_survive_a_power_cut_of_the_node_and_are_removed_at_the_end(
         assert folder.shell(f"ls {folder.path}/_tierbench").split() == [f"{SIZE}.bin", f"{SIZE}.bin.sha256"]
 
     strike(running, cluster, lose_power, slow=node)
-    assert_every_trial_once(running)
+    assert_every_trial_once(running, outage=True)
     assert_nothing_left(running)
     assert folder.shell(f"ls -A {folder.path}/_tierbench") == ""
 
