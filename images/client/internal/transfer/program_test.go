@@ -43,13 +43,12 @@ func TestProgramsDownloadAndUpload(t *testing.T) {
 					t.Errorf("%+v", trial)
 				}
 			}
-			kept, sending := storing(t, honest)
-			sending = withProgram(t, name, sending)
-			sending.Last = 2
-			kept.spoil = func(_ int, _ http.ResponseWriter, request *http.Request) bool {
+			kept, sending := storing(t, func(_ int, _ http.ResponseWriter, request *http.Request) bool {
 				request.Body = http.MaxBytesReader(nil, request.Body, size)
 				return false
-			}
+			})
+			sending = withProgram(t, name, sending)
+			sending.Last = 2
 			for _, trial := range run(t, sending) {
 				completed(t, trial)
 				hasTimesOf(t, name, trial)
