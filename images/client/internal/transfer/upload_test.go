@@ -38,11 +38,11 @@ func (s *store) ServeHTTP(writer http.ResponseWriter, request *http.Request) {
 		if s.spoil(number, writer, request) {
 			return
 		}
-		body, err := io.ReadAll(request.Body)
-		if err != nil {
+		body := bytes.NewBuffer(make([]byte, 0, max(request.ContentLength, 0)+bytes.MinRead)) // copies nothing as it grows
+		if _, err := body.ReadFrom(request.Body); err != nil {
 			return
 		}
-		s.keep(request.URL.Path, body)
+		s.keep(request.URL.Path, body.Bytes())
 		writer.WriteHeader(http.StatusCreated)
 	case http.MethodDelete:
 		s.keep(request.URL.Path, nil)
@@ -128,10 +128,11 @@ func TestSimultaneousUploadsHaveDifferentNames(t *testing.T) {
 
 func TestBrokenUploadIsCountedAndStartsAgain(t *testing.T) {
 	again := make(chan struct{})
+	release := sync.OnceFunc(func() { close(again) })
 	for cause, spoil := range map[string]spoiler{
 		contract.Stalled: func(number int, writer http.ResponseWriter, _ *http.Request) bool {
 			if number > 1 {
-				close(again)
+				release()
 				return false
 			}
 			hold(writer, func(*net.TCPConn) { <-again }) // and reads nothing
