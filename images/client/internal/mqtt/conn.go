@@ -161,6 +161,9 @@ func (c *conn) flush() {
 		if len(c.queued) == 0 {
 			return
 		}
+		c.mutex.Unlock()
+		runtime.Gosched() // let callers queue more for the same write: a write costs more than a message
+		c.mutex.Lock()
 		bytes := c.queued
 		c.queued = spare[:0]
 		c.mutex.Unlock()

@@ -4,10 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"io"
+	"net"
+	"runtime"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/eclipse/paho.mqtt.golang/packets"
+
+	"tierbench.io/client/internal/transport"
 )
 
 // reading is a conn that reads from a stream.
@@ -62,5 +67,53 @@ func TestEndlessLengthIsRefused(t *testing.T) {
 	reader := reading(bytes.NewReader(append([]byte{0x30}, bytes.Repeat([]byte{0x80}, 1000)...)), 1000)
 	if _, err := io.ReadAll(reader); err == nil {
 		t.Error("the packet is accepted")
+	}
+}
+
+// sink is a network connection that counts its writes.
+type sink struct {
+	net.Conn
+	writes, bytes int
+}
+
+func (s *sink) Write(written []byte) (int, error) {
+	s.writes++
+	s.bytes += len(written)
+	return len(written), nil
+}
+
+func (s *sink) SetWriteDeadline(time.Time) error { return nil }
+
+func (s *sink) Close() error { return nil }
+
+func TestMessagesInQuickSuccessionShareAWrite(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	const messages, size = 10_000, 100
+	to := &sink{}
+	over := newConn(&transport.Conn{Conn: to, TCP: &net.TCPConn{}}, true, size, nil)
+	credits, handed := make(chan struct{}), make(chan []byte)
+	go func() { // permits a message for each that arrives
+		defer close(credits)
+		for range messages {
+			credits <- struct{}{}
+		}
+	}()
+	go func() { // hands each message to Paho
+		defer close(handed)
+		for range credits {
+			handed <- make([]byte, size)
+		}
+	}()
+	for message := range handed {
+		if _, err := over.Write(message); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_ = over.Close()
+	if to.bytes != messages*size {
+		t.Errorf("%d bytes are written of %d", to.bytes, messages*size)
+	}
+	if to.writes > messages/10 {
+		t.Errorf("%d messages take %d writes", messages, to.writes)
 	}
 }
