@@ -27,7 +27,7 @@ from tierbench.kube.meta import name_of
 QUEUED: Final = 1000
 OTHERS: Final = tuple(f"{NAMESPACE}-{number:02d}" for number in range(1, 20))
 """The other namespaces."""
-SECONDS: Final = 60
+SECONDS: Final = 120
 QUIET_PACE: Final = 10.0
 BUSY_PACE: Final = 0.05
 TRIALS: Final = 30
