@@ -47,7 +47,6 @@ type trial struct {
 	file       string
 	roundTrips *roundTrips
 	recorder   *tcptrace.Recorder // nil: TCP is not traced
-	senders    int
 }
 
 // Agent answers the begin and end requests of a client for each trial.
@@ -174,7 +173,7 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	started.roundTrips = sampleRoundTrips(a.options.Ports, a.options.Interval)
 	if asked.TraceMilliseconds > 0 {
 		interval := time.Duration(asked.TraceMilliseconds) * time.Millisecond
-		started.recorder, started.senders = tcptrace.Start(tcptrace.Ports{Local: a.options.Ports}, interval), asked.Senders
+		started.recorder = tcptrace.Start(tcptrace.Ports{Local: a.options.Ports}, asked.Senders, interval)
 	}
 	a.current = started
 	answer(writer, map[string]*int64{"residentPartsPerMillion": started.resident})
@@ -258,7 +257,7 @@ func (t *trial) traced() (*contract.TCPActivity, string) {
 	if t.recorder == nil {
 		return nil, ""
 	}
-	activity, trace := t.recorder.End(t.senders)
+	activity, trace := t.recorder.End()
 	if trace == nil {
 		return nil, ""
 	}

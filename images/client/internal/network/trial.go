@@ -251,9 +251,9 @@ func watch(options *Options) func() sending {
 	if !options.traces() || options.Direction == Download {
 		return func() sending { return sending{} }
 	}
-	recorder := tcptrace.Start(tcptrace.Ports{Remote: map[uint16]bool{options.Port: true}}, options.TraceInterval)
+	recorder := tcptrace.Start(tcptrace.Ports{Remote: map[uint16]bool{options.Port: true}}, options.Streams, options.TraceInterval)
 	return func() sending {
-		activity, trace := recorder.End(options.Streams)
+		activity, trace := recorder.End()
 		if trace == nil {
 			return sending{}
 		}

@@ -10,10 +10,11 @@ const (
 // Watch follows some connections. It searches for them often at first, and then once per second. Known connections are requested
 // individually, because a search through all connections of the machine costs many times as much.
 type Watch struct {
-	wanted func(local, remote uint16) bool // by their ports
-	begun  time.Time
-	looked time.Time // for others than those that are known
-	known  []Connection
+	wanted   func(local, remote uint16) bool // by their ports
+	begun    time.Time
+	complete bool
+	looked   time.Time // for others than those that are known
+	known    []Connection
 }
 
 // NewWatch returns a watch of the connections whose ports are wanted.
@@ -21,10 +22,13 @@ func NewWatch(wanted func(local, remote uint16) bool) *Watch {
 	return &Watch{wanted: wanted, begun: time.Now()}
 }
 
+// Complete ends the frequent search, because all expected connections are known.
+func (w *Watch) Complete() { w.complete = true }
+
 // Look returns the current state of the connections.
 func (w *Watch) Look() []Connection {
 	now := time.Now()
-	if now.Sub(w.begun) > early && now.Sub(w.looked) < pause {
+	if (w.complete || now.Sub(w.begun) > early) && now.Sub(w.looked) < pause {
 		if w.known = w.follow(); len(w.known) > 0 {
 			return w.known
 		}

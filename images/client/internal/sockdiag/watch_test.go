@@ -113,6 +113,24 @@ func TestWatchFindsConnectionsInItsFirstSecond(t *testing.T) {
 	}
 }
 
+func TestCompleteWatchSearchesOnlyAfterAPause(t *testing.T) {
+	server := listen(t, "127.0.0.1:0")
+	port := uint16(server.Addr().(*net.TCPAddr).Port)
+	connect(t, server)
+	watch := NewWatch(func(_, remote uint16) bool { return remote == port })
+	watch.Look()
+	watch.begun, watch.looked = time.Now().Add(time.Hour), time.Now().Add(time.Hour)
+	connect(t, server)
+	watch.Complete()
+	if found := watch.Look(); len(found) != 1 {
+		t.Errorf("%d before the pause", len(found))
+	}
+	watch.looked = time.Now().Add(-pause)
+	if found := watch.Look(); len(found) != 2 {
+		t.Errorf("%d after it", len(found))
+	}
+}
+
 func TestListenerIsNotCountedAsConnection(t *testing.T) {
 	server := listen(t, "127.0.0.1:0")
 	port := uint16(server.Addr().(*net.TCPAddr).Port)

@@ -15,10 +15,11 @@ import (
 )
 
 const (
-	mostSamples     = 1024 // of a connection; beyond it every second one is removed, and the interval doubles
-	mostConnections = 8    // in a trace: those that sent most
-	mostTraced      = 2048 // samples of a trace, of all its connections: beyond it each has every second, third, … one
-	preamble        = 64   // bytes at most that a connection sends ahead of its load: iperf3's cookie has 37
+	mostSamples     = 1024     // of a connection; beyond it every second one is removed, and the interval doubles
+	mostConnections = 8        // in a trace: those that sent most
+	mostTraced      = 2048     // samples of a trace, of all its connections: beyond it each has every second, third, … one
+	preamble        = 64       // bytes at most that a connection sends ahead of its load: iperf3's cookie has 37
+	agreement       = 64 << 10 // bytes at most that a connection sends to agree on a load
 	noThreshold     = 0x7fffffff
 	partsPerMillion = 1_000_000
 )
@@ -61,9 +62,13 @@ func (c *connection) add(next sample) {
 	c.samples = append(c.samples, next)
 }
 
+// isLoaded reports whether the connection has sent a part of its load since its first sample.
+func (c *connection) isLoaded() bool { return c.sent-c.samples[0].info.Bytes_acked >= agreement }
+
 // Recorder samples while a trial runs.
 type Recorder struct {
 	ports      Ports
+	senders    int
 	watch      *sockdiag.Watch
 	interval   time.Duration
 	begun      time.Time
@@ -72,16 +77,16 @@ type Recorder struct {
 	stop, done chan struct{}
 }
 
-// Start samples every interval until End.
-func Start(ports Ports, interval time.Duration) *Recorder {
-	recorder := newRecorder(ports, interval)
+// Start samples every interval until End. `senders` is the number of connections that carry the load.
+func Start(ports Ports, senders int, interval time.Duration) *Recorder {
+	recorder := newRecorder(ports, senders, interval)
 	go recorder.run()
 	return recorder
 }
 
-func newRecorder(ports Ports, interval time.Duration) *Recorder {
+func newRecorder(ports Ports, senders int, interval time.Duration) *Recorder {
 	return &Recorder{
-		ports: ports, watch: sockdiag.NewWatch(ports.choose), interval: interval, begun: time.Now(), events: readEvents(),
+		ports: ports, senders: senders, watch: sockdiag.NewWatch(ports.choose), interval: interval, begun: time.Now(), events: readEvents(),
 		seen: map[[8]byte]*connection{}, stop: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -117,7 +122,21 @@ func (r *Recorder) look(at time.Duration) (full bool) {
 		one.add(sample{at, found.Info})
 		full = full || len(one.samples) == mostSamples
 	}
+	if r.isLoaded() {
+		r.watch.Complete()
+	}
 	return full
+}
+
+// isLoaded reports whether all senders have sent a part of their load, so none of them is unknown.
+func (r *Recorder) isLoaded() bool {
+	loaded := 0
+	for _, one := range r.seen {
+		if one.isLoaded() {
+			loaded++
+		}
+	}
+	return loaded >= max(r.senders, 1)
 }
 
 // thin removes every second sample, and halves the rate from now on.
@@ -145,13 +164,13 @@ func (r *Recorder) bySent() []*connection {
 	return slices.SortedFunc(maps.Values(r.seen), func(one, other *connection) int { return cmp.Compare(other.sent, one.sent) })
 }
 
-// End stops sampling, and returns the connections that sent most, as many as carried the load. It leaves out the others, such as
+// End stops sampling, and returns the connections that sent most, as many as carry the load. It leaves out the others, such as
 // iperf3's control connection. It returns nil twice if there were none.
-func (r *Recorder) End(senders int) (*contract.TCPActivity, *Trace) {
+func (r *Recorder) End() (*contract.TCPActivity, *Trace) {
 	close(r.stop)
 	<-r.done
 	connections := r.bySent()
-	connections = connections[:min(senders, len(connections))]
+	connections = connections[:min(r.senders, len(connections))]
 	if len(connections) == 0 {
 		return nil, nil
 	}

@@ -99,13 +99,13 @@ func TestOnlyTheSenderIsTraced(t *testing.T) {
 		"server": func(port uint16) Ports { return Ports{Local: map[uint16]bool{port: true}} },
 	} {
 		pairs, port := connections(t, 2)
-		recorder := Start(ports(port), never)
+		recorder := Start(ports(port), 1, never)
 		if side == "client" {
 			exchange(t, recorder, pairs[1].client, pairs[1].server)
 		} else {
 			exchange(t, recorder, pairs[1].server, pairs[1].client)
 		}
-		activity, trace := recorder.End(1)
+		activity, trace := recorder.End()
 		if activity == nil || activity.Samples != looks || len(trace.Connections) != 1 {
 			t.Fatalf("%s: %+v, %+v", side, activity, trace)
 		}
@@ -130,9 +130,9 @@ func TestOnlyTheSenderIsTraced(t *testing.T) {
 func TestRecorderSamplesByItself(t *testing.T) {
 	_, _, port := connected(t)
 	for interval, pause := time.Millisecond, 10*time.Millisecond; ; pause *= 2 {
-		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, interval)
+		recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 1, interval)
 		time.Sleep(pause)
-		if activity, _ := recorder.End(1); activity != nil && activity.Samples > 1 {
+		if activity, _ := recorder.End(); activity != nil && activity.Samples > 1 {
 			return
 		}
 		if pause > time.Minute {
@@ -148,7 +148,7 @@ func TestLoadMayStartLongAfterItsConnection(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			client, server, port := connected(t)
-			recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+			recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 1, never)
 			cookie := []byte("cookie")
 			if _, err := client.Write(cookie); err != nil {
 				t.Fatal(err)
@@ -165,7 +165,7 @@ func TestLoadMayStartLongAfterItsConnection(t *testing.T) {
 			time.Sleep(idle)
 			sending := time.Now()
 			load(t, recorder, client, server)
-			recorder.End(1)
+			recorder.End()
 			began, known := recorder.Began()
 			if late := began.Sub(sending); !known || late < -idle/2 || late > time.Since(sending) {
 				t.Errorf("%v after the first byte, known: %v", late, known)
@@ -202,12 +202,12 @@ func TestStartOfLoadIsExactToTheMicrosecondIfPossible(t *testing.T) {
 
 func TestNoStartWithoutLoad(t *testing.T) {
 	client, _, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 1, never)
 	if _, err := client.Write([]byte("cookie")); err != nil {
 		t.Fatal(err)
 	}
 	recorder.look(time.Since(recorder.begun))
-	recorder.End(1)
+	recorder.End()
 	if began, known := recorder.Began(); known {
 		t.Errorf("it began at %v", began)
 	}
@@ -215,9 +215,9 @@ func TestNoStartWithoutLoad(t *testing.T) {
 
 func TestTraceCanBeParsed(t *testing.T) {
 	client, server, port := connected(t)
-	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, never)
+	recorder := Start(Ports{Remote: map[uint16]bool{port: true}}, 1, never)
 	exchange(t, recorder, client, server)
-	_, trace := recorder.End(1)
+	_, trace := recorder.End()
 	unpacked, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(trace.Encode())))
 	if err != nil {
 		t.Fatal(err)
@@ -234,14 +234,14 @@ func TestTraceCanBeParsed(t *testing.T) {
 func TestLongTraceIsThinnedNotTruncated(t *testing.T) {
 	alone(t)
 	_, _, port := connected(t)
-	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, never)
+	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, 1, never)
 	close(recorder.done) // this test samples in its place
 	for number := range 3 * mostSamples {
 		if recorder.look(time.Duration(number) * time.Millisecond) {
 			recorder.thin()
 		}
 	}
-	_, trace := recorder.End(1)
+	_, trace := recorder.End()
 	times := trace.Connections[0].Milliseconds
 	if len(times) >= mostSamples || len(times) < mostSamples/2 || times[0] != 0 || times[len(times)-1] < 3*mostSamples-8 {
 		t.Errorf("%d samples from %d to %d ms", len(times), times[0], times[len(times)-1])
@@ -256,13 +256,13 @@ func TestLongTraceIsThinnedNotTruncated(t *testing.T) {
 func TestTraceOfManyConnectionsIsThinned(t *testing.T) {
 	alone(t)
 	_, port := connections(t, mostConnections)
-	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, time.Second)
+	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, mostConnections, time.Second)
 	close(recorder.done) // this test samples in its place
 	const samples = 900
 	for number := range samples {
 		recorder.look(time.Duration(number) * time.Second)
 	}
-	activity, trace := recorder.End(mostConnections)
+	activity, trace := recorder.End()
 	if activity.Samples != samples*mostConnections || len(trace.Connections) != mostConnections {
 		t.Fatalf("%d samples, %d connections", activity.Samples, len(trace.Connections))
 	}
@@ -273,8 +273,24 @@ func TestTraceOfManyConnectionsIsThinned(t *testing.T) {
 	}
 }
 
+// TestEverySenderIsSearchedFor has two senders, one of which begins late, and an idle connection.
+func TestEverySenderIsSearchedFor(t *testing.T) {
+	pairs, port := connections(t, 3)
+	recorder := newRecorder(Ports{Remote: map[uint16]bool{port: true}}, 2, never)
+	for number, pair := range pairs[:2] {
+		recorder.look(0)
+		if recorder.isLoaded() {
+			t.Errorf("the search ends with %d of 2 senders", number)
+		}
+		exchange(t, recorder, pair.client, pair.server)
+	}
+	if !recorder.isLoaded() {
+		t.Error("the search continues with all senders")
+	}
+}
+
 func TestTraceNeedsConnections(t *testing.T) {
-	if activity, trace := Start(Ports{}, time.Millisecond).End(1); activity != nil || trace != nil {
+	if activity, trace := Start(Ports{}, 1, time.Millisecond).End(); activity != nil || trace != nil {
 		t.Errorf("%+v, %+v", activity, trace)
 	}
 }
@@ -288,14 +304,14 @@ func TestEverySampleCoversAllConnections(t *testing.T) {
 		_, _, port := connected(t)
 		ports.Remote[port] = true
 	}
-	recorder := Start(ports, never)
+	recorder := Start(ports, 8, never)
 	before := rusage.CPU()
 	for number := range looks {
 		recorder.look(time.Duration(number))
 	}
 	each := (rusage.CPU() - before) / looks
 	t.Logf("%v per sample: %.2f%% of a core at 100 ms", each, float64(each)/float64(time.Millisecond))
-	if activity, _ := recorder.End(8); activity.Samples != 8*looks {
+	if activity, _ := recorder.End(); activity.Samples != 8*looks {
 		t.Errorf("%d samples", activity.Samples)
 	}
 }
