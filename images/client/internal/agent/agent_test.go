@@ -214,6 +214,9 @@ func TestInvalidRequestsAreRefused(t *testing.T) {
 		{"/v1/begin", token, `{"file":"absent.bin"}`, http.StatusNotFound, "FileNotFound"},
 		{"/v1/begin", token, `{"file":"way-out/passwd"}`, http.StatusUnprocessableEntity, "CacheStateFailed"},
 		{"/v1/begin", token, `{"file":"file.bin","cacheState":"Hot"}`, http.StatusBadRequest, "BadRequest"},
+		{"/v1/begin", token, `{"traceMilliseconds":100,"senders":-1}`, http.StatusBadRequest, "BadRequest"},
+		{"/v1/begin", token, `{"traceMilliseconds":-1}`, http.StatusBadRequest, "BadRequest"},
+		{"/v1/begin", token, `{"traceMilliseconds":9223372036854775807}`, http.StatusBadRequest, "BadRequest"}, // nanoseconds overflow
 		{"/v1/end", token, ``, http.StatusConflict, "NoTrial"},
 	}
 	for _, one := range cases {

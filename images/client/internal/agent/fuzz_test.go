@@ -28,7 +28,7 @@ func FuzzProc(f *testing.F) {
 // FuzzRequests sends requests with a valid token.
 func FuzzRequests(f *testing.F) {
 	for _, body := range []string{
-		`{"file":"1048576","cacheState":"Cold"}`, `{"file":"../../etc/passwd","cacheState":"Unchanged","senders":-1}`,
+		`{"file":"1048576","cacheState":"Cold"}`, `{"file":"../../etc/passwd","cacheState":"Unchanged"}`, `{"traceMilliseconds":100,"senders":-1}`,
 		`{"cacheState":"Unchanged","traceMilliseconds":-9223372036854775808}`, `{"name":"a","part":0,"parts":1}`, "[", strings.Repeat("[", 10_000),
 	} {
 		f.Add("begin", body)

@@ -125,6 +125,8 @@ func (a *Agent) authorized(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
+const mostTraceMilliseconds = 60_000 // as a NetworkBenchmark allows
+
 type beginning struct {
 	File              string `json:"file"`
 	CacheState        string `json:"cacheState"`
@@ -141,6 +143,11 @@ func (a *Agent) begin(writer http.ResponseWriter, request *http.Request) {
 	}
 	if asked.File != "" && !filepath.IsLocal(asked.File) {
 		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf("file is %q: write a name within the agent's --directory", asked.File))
+		return
+	}
+	if asked.TraceMilliseconds < 0 || asked.TraceMilliseconds > mostTraceMilliseconds || asked.Senders < 0 {
+		message := "traceMilliseconds is %d and senders is %d: write at most %d milliseconds, and no negative number"
+		refuse(writer, http.StatusBadRequest, "BadRequest", fmt.Sprintf(message, asked.TraceMilliseconds, asked.Senders, mostTraceMilliseconds))
 		return
 	}
 	change, known := changes[asked.CacheState]
