@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.peers.measure import (
-    CLIENT_PROCESSORS,
     ROOT,
     Command,
     Comparison,
@@ -30,8 +29,8 @@ SIZE, WINDOW = 1024, 512
 MESSAGES, RATE, RATE_SECONDS = 100_000, 500, 4
 RUNS = 15
 """The number of runs. Rates of single runs differ by a tenth, and tails by a half."""
-LEAST_RATES = (0.9, 1.1) if CLIENT_PROCESSORS == 1 else (1.1, 1.3)
-"""The smallest rates at QoS 0 and 1, as multiples of the peer's. The peer uses one processor."""
+LEAST_RATES = (1.1, 1.3)
+"""The smallest rates at QoS 0 and 1, as multiples of the peer's."""
 MOST_ROUND_TRIP, MOST_CPU = 1.1, 1.2
 """The limits for light loads, as multiples of the peer's values."""
 DELIVERIES = ("AtMostOnce", "AtLeastOnce")  # QoS 0 and 1
