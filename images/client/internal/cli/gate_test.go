@@ -90,20 +90,18 @@ func TestKilledClientClosesItsGate(t *testing.T) {
 // TestSilentConnectionDoesNotBlockTheClient has another client connect as soon as the server listens, and send nothing.
 func TestSilentConnectionDoesNotBlockTheClient(t *testing.T) {
 	t.Parallel()
-	var (
-		servers []*iperf3
-		flags   []string
-		once    sync.Once
-	)
+	var once sync.Once
+	server := make(chan *iperf3, 1)
 	first := func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(writer http.ResponseWriter, request *http.Request) {
 			if request.URL.Path == "/v1/open" {
-				writer = &opening{writer, func() { once.Do(func() { silent(t, servers[0].address()) }) }}
+				writer = &opening{writer, func() { once.Do(func() { silent(t, (<-server).address()) }) }}
 			}
 			next.ServeHTTP(writer, request)
 		})
 	}
-	servers, flags = gated(t, 1, first)
+	servers, flags := gated(t, 1, first)
+	server <- servers[0]
 	code, trials, _ := sealed(t, servers[0].arguments(append(flags, "durationSeconds=1")...)...)
 	if code != 0 || len(trials) != 1 || trials[0].Outcome != contract.Completed {
 		t.Errorf("exit code %d, %+v", code, trials)
