@@ -136,7 +136,7 @@ func (r *Recorder) isLoaded() bool {
 			loaded++
 		}
 	}
-	return loaded >= max(r.senders, 1)
+	return loaded >= r.senders
 }
 
 // thin removes every second sample, and halves the rate from now on.
